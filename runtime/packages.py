@@ -4,7 +4,7 @@ Sources, in the order in which they are searched:
 
 1. the packages that come with specwire, ``specwire.generated.*``;
 2. packages that the caller added: `add_packages`, the options ``--packages`` and ``--grammars``;
-3. in a Spark worker, packages that the driver shipped (`specwire.runtime.spark.session.shipping`);
+3. in a Spark worker, packages that the driver shipped (`specwire.runtime.spark.session.executors`);
 4. ``SPECWIRE_PACKAGES``: modules and folders, separated by ``:`` (`os.pathsep`);
 5. entry points of the group ``specwire.packages`` of installed distributions.
 
@@ -27,6 +27,7 @@ import re
 import shutil
 import sys
 import tempfile
+import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -39,11 +40,14 @@ from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
+from zipimport import ZipImportError, zipimporter
 
 OURS = "specwire.generated"
 FOLDERS = "specwire_packages"
 """Parent of the modules whose package is in a folder that is not importable, or was shipped."""
 VARIABLE = "SPECWIRE_PACKAGES"
+SHIPPED = "Spark's driver"
+"""Source of the packages that a driver shipped to this worker."""
 GROUP = "specwire.packages"
 PARTS = ("codec", "columns", "layout", "machine", "schema")
 """Modules of a package that show that it is one."""
@@ -95,9 +99,21 @@ class GeneratedPackage:
         return import_module(f"{self.module}.{part}" if part else self.module)
 
     def files(self) -> dict[str, bytes]:
-        """Return the generated sources by file name; empty if they are not files."""
-        folder = Path(self.place)
-        paths = sorted(folder.iterdir()) if folder.is_dir() else []
+        """Return the generated sources by file name.
+
+        Raises:
+            PackageError: the package is neither in a folder nor in a zip archive.
+        """
+        folder: Path | zipfile.Path = Path(self.place)
+        if not folder.is_dir():
+            try:
+                archive = zipimporter(self.place)
+            except ZipImportError as error:
+                raise PackageError(
+                    f"the package {self.name} in {self.place} is neither in a folder nor in a zip archive"
+                ) from error
+            folder = zipfile.Path(archive.archive, archive.prefix)
+        paths = sorted(folder.iterdir(), key=lambda path: path.name)
         return {path.name: path.read_bytes() for path in paths if path.suffix in _SOURCE_SUFFIXES}
 
 
@@ -279,7 +295,7 @@ def _shipped_on(path: tuple[str, ...]) -> Mapping[str, GeneratedPackage]:
         return {}  # `_import_folder` made it: this is no worker.
     spec = find_spec(FOLDERS)
     places = spec.submodule_search_locations if spec is not None else None
-    return {package.name: package for package in _packages_in(places or (), FOLDERS, "Spark's driver")}
+    return {package.name: package for package in _packages_in(places or (), FOLDERS, SHIPPED)}
 
 
 def _from_variable(stated: str) -> Iterator[GeneratedPackage]:

@@ -19,7 +19,7 @@ from system_packages import SetUpError, say
 
 JAR = Path("generated", "java", "decoders.jar")
 MODULE = "specwire.runtime.spark.decoding.compile_jar"
-_COMPILING = ("runtime/spark/decoding/compile_jar.py", "runtime/spark/decoding/jar.py")
+_COMPILING = ("runtime/spark/decoding/compile_jar.py", "runtime/spark/session/target.py")
 
 
 def is_current(environment: Environment, java: Java) -> bool:

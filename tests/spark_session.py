@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from specwire.runtime.spark.session.installed_java import JAVA_VERSION, find_java
 from specwire.runtime.spark.session.opening import open_session
+from specwire.runtime.spark.session.target import JAVA_VERSION, find_java
 from tests.conftest import BRIEF_JAVA
 
 SETTINGS = {

@@ -162,6 +162,7 @@ def _run(capture: Path, out: Path, options: _Options, target: Target) -> tuple[S
     from specwire.runtime.spark.pipeline.manifest import LAYERS, Asked
     from specwire.runtime.spark.pipeline.request import Request
     from specwire.runtime.spark.pipeline.store import Store
+    from specwire.runtime.spark.report.page import draw_report
 
     named = {name.strip() for name in options.layers.split(",") if name.strip()}
     layers = (*(name for name in LAYERS if name in named), *sorted(named.difference(LAYERS)))
@@ -177,7 +178,7 @@ def _run(capture: Path, out: Path, options: _Options, target: Target) -> tuple[S
     request = Request(capture, asked, options.backend)
     before = Store(out).summary()
     with show_progress() as listener:
-        done = run_pipeline(request, out, target=target, progress=listener)
+        done = run_pipeline(request, out, target=target, progress=listener, draw=draw_report)
     if done is not None:
         unknown = done.unknown - (before.unknown if before is not None else 0)
         return done, not (done.set_aside or unknown)

@@ -12,7 +12,7 @@ from rich.text import Text
 from specwire.runtime.cli.console import messages, print_json, waiting
 
 if TYPE_CHECKING:
-    from specwire.runtime.spark.cluster.contents import Package
+    from specwire.runtime.spark.cluster.package import Package
 
 
 def package(
@@ -26,8 +26,8 @@ def package(
     json: Annotated[bool, typer.Option("--json", help="Print a description of the archive as JSON.")] = False,
 ) -> None:
     """Write an archive of specwire and its dependencies for a cluster's executors, and print how to submit it."""
-    from specwire.runtime.spark.cluster.package import write_package
-    from specwire.runtime.spark.decoding.jar import find_jar, jar_trouble
+    from specwire.runtime.spark.cluster.building import write_package
+    from specwire.runtime.spark.session.target import find_jar, jar_trouble
 
     messages().print(Text("packing specwire and its dependencies"))
     if reason := jar_trouble():
@@ -52,7 +52,7 @@ def package(
 
 
 def _describe(written: Package, master: str) -> str:
-    from specwire.runtime.spark.cluster.submit import artifact_lines, pipeline_line, submit_line
+    from specwire.runtime.spark.cluster.package import artifact_lines, pipeline_line, submit_line
     from specwire.runtime.spark.report.text import size_text
 
     note = written.note

@@ -142,11 +142,11 @@ def asked_of(out: Path, protocol: str | None, payloads: list[Path] | None) -> As
 def _watch(
     request: Watch, target: Target, stop: threading.Event, view: View, alert_lines: Path | None
 ) -> None:
-    from specwire.runtime.spark.live.alert_table import line_writer
+    from specwire.runtime.spark.live.alerting import line_writer
     from specwire.runtime.spark.live.watch import SETTINGS, check, watch
     from specwire.runtime.spark.reading.stream import list_names
+    from specwire.runtime.spark.session.executors import check_shared
     from specwire.runtime.spark.session.opening import open_session
-    from specwire.runtime.spark.session.sharing import check_shared
 
     appended = line_writer(alert_lines) if alert_lines is not None else None
     check(request)

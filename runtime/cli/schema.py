@@ -88,7 +88,7 @@ def command(
 
 def _print_ddl(schemas: dict[str, StructType], *, alone: bool) -> None:
     """Print columns alone for one message, a table for each otherwise."""
-    from specwire.runtime.spark.decoding.shape import column_lines
+    from specwire.runtime.spark.decoding.tables import column_lines
 
     for name, schema in schemas.items():
         columns = ",\n".join(f"  {line}" for line in column_lines(schema))

@@ -14,8 +14,7 @@ import specwire
 from specwire.generated.builds import PURE, why_pure
 from specwire.runtime.doctor.finding import Finding, State
 from specwire.runtime.packages import load_package, package_names
-from specwire.runtime.spark.decoding.jar import jar_trouble
-from specwire.runtime.spark.session.installed_java import JAVA_VERSION, look_for_java
+from specwire.runtime.spark.session.target import JAVA_VERSION, jar_trouble, look_for_java
 from specwire.runtime.transport.messages import PACKAGE as TRANSPORT
 
 OLDEST_PYTHON = (3, 11)

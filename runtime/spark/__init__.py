@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from specwire.runtime.spark.decoding.column import from_specwire, to_specwire
     from specwire.runtime.spark.decoding.decode import decode
     from specwire.runtime.spark.decoding.encode import encode
-    from specwire.runtime.spark.decoding.payloads import with_payloads
-    from specwire.runtime.spark.decoding.tables import tables
+    from specwire.runtime.spark.decoding.tables import tables, with_payloads
     from specwire.runtime.spark.reading.capture import read_capture as read
     from specwire.runtime.spark.reading.source import follow, register
 
@@ -40,7 +39,7 @@ _PLACES = {
     "register": ("reading.source", "register"),
     "tables": ("decoding.tables", "tables"),
     "to_specwire": ("decoding.column", "to_specwire"),
-    "with_payloads": ("decoding.payloads", "with_payloads"),
+    "with_payloads": ("decoding.tables", "with_payloads"),
 }
 
 

@@ -20,7 +20,7 @@ import pytest
 
 from specwire.generated.columns.rows import decode_rows
 from specwire.runtime.spark.decoding.compile_jar import compile_classes, find_javac
-from specwire.runtime.spark.session.installed_java import find_java
+from specwire.runtime.spark.session.target import find_java
 
 HARNESS = Path(__file__).with_name("Rows.java")
 SPARK = Path(pyspark.__file__).parent / "jars" / "*"

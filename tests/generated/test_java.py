@@ -10,7 +10,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from specwire.generated import filemq, flux, zre
 from specwire.generated.messages import Message
-from specwire.runtime.spark.decoding.jar import java_sources
+from specwire.runtime.spark.session.target import java_sources
 from tests.generated.agreement import mutated, truncations
 from tests.generated.java_rows import Frames, Job, compile_decoders, decoded, rows_of, wanted_rows
 from tests.generated.vectors import PACKAGES, package, recorded

@@ -9,7 +9,7 @@ import pytest
 from nbformat import NotebookNode
 
 import notebook as program
-from specwire.runtime.spark.session.installed_java import JAVA_VERSION, find_java
+from specwire.runtime.spark.session.target import JAVA_VERSION, find_java
 from tests.house.repository import ROOT
 
 PINGS, ATTRIBUTES = 350, 350 // 5

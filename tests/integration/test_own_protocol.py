@@ -9,7 +9,7 @@ import duckdb
 import pyarrow.dataset as ds
 import pytest
 
-from specwire.runtime.spark.session.installed_java import find_java
+from specwire.runtime.spark.session.target import find_java
 from tests.docs.session import open_shell
 from tests.walk import section
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from specwire.runtime.capture import Tap
-from specwire.runtime.spark.session.installed_java import find_java
+from specwire.runtime.spark.session.target import find_java
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ import pytest
 from specwire.runtime.capture.link import Captured
 from specwire.runtime.capture.names import segment_name
 from specwire.runtime.capture.segments import Source, build_table, write_segment
-from specwire.runtime.spark.session.installed_java import find_java
+from specwire.runtime.spark.session.target import find_java
 from tests.processes import kill_all
 
 pytestmark = [

@@ -91,6 +91,7 @@ def _run(
 ) -> tuple[Result, Summary]:
     from specwire.runtime.spark.pipeline.advance import run as run_pipeline
     from specwire.runtime.spark.pipeline.request import Request
+    from specwire.runtime.spark.report.page import draw_report
 
     published, capture, result = out / "published", out / "capture", out / "result"
     inboxes = {name: out / "inboxes" / name for name in CLIENTS}
@@ -103,7 +104,7 @@ def _run(
     peers = asyncio.run(_run_peers(out, ticker, inboxes, capture, timeout_s, progress))
     progress("comparing files", 0, 1)
     faults = list(compare_files(published, inboxes))
-    summary = run_pipeline(Request(capture), result, target=master, progress=progress)
+    summary = run_pipeline(Request(capture), result, target=master, progress=progress, draw=draw_report)
     assert summary is not None, "the output folder was empty, so every segment is new"
     faults += compare_taps(peers.taps, summary)
     faults += check_filemq(peers.filemq, peers.taps, summary)

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from specwire.runtime.spark.answers.step import OPEN, Frames
-from specwire.runtime.spark.decoding.shape import NOTED, name_noted
+from specwire.runtime.spark.decoding.options import NOTED, name_noted
 from specwire.runtime.spark.decoding.tables import ERRORS
 from specwire.runtime.spark.protocols import load_schemas
 

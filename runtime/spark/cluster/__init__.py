@@ -1,1 +1,1 @@
-"""What a cluster needs of us: an archive of the package for its executors, and the lines that submit it."""
+"""Package folders for clusters: the code that executors need, and the commands that submit it."""

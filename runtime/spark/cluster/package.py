@@ -1,66 +1,132 @@
-"""Write a package folder: all that the executors of a cluster need of us (see `cluster.contents`)."""
+"""Package folders: their files, and the commands that use one.
+
+    DIR/package.json                  Python version and platform of the archive
+    DIR/specwire-environment.tar.gz   bin/python, site-packages/: specwire and its dependencies
+    DIR/specwire-spark.jar            the Java decoders, if they are compiled
+    DIR/specwire_job.py               the program that spark-submit starts
+
+Executors unpack the archive under the name `ENVIRONMENT` in their working folder and start
+`PYTHON`.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import shutil
+import shlex
+import sys
 from pathlib import Path
 
 import msgspec
 
-from specwire.runtime.spark.cluster.archive import platform, write_archive
-from specwire.runtime.spark.cluster.contents import ARCHIVE, JAR, JOB, NOTE, Note, Package, python_version
-from specwire.runtime.spark.cluster.distributions import find_distributions, list_files
+from specwire import __version__
 from specwire.runtime.spark.errors import InputError
 
-_JOB = '''\
-"""What spark-submit starts: the command line of specwire, with the arguments that follow this file."""
+NOTE = "package.json"
+ARCHIVE = "specwire-environment.tar.gz"
+JAR = "specwire-spark.jar"
+JOB = "specwire_job.py"
 
-from specwire.runtime.cli.main import main
+ENVIRONMENT = "environment"
+PYTHON = f"{ENVIRONMENT}/bin/python"
 
-main()
-'''
+PIPELINE = ("pipeline", "run", "--capture", "CAPTURE", "--out", "OUT")
+"""The command to submit; the user replaces the words in capitals."""
 
 
-def write_package(folder: Path, jar: Path | None = None) -> Package:
-    """Write the package that is installed here, and the jar if there is one, and return it.
+class Note(msgspec.Struct, frozen=True):
+    """Content of an archive: version (``3.11``) and platform of its Python, and its packages."""
 
-    An earlier package in the folder is replaced; its note goes first and comes last, so a package with a
-    note is whole. Raises InputError where the folder holds something else or cannot be written.
+    python: str
+    platform: str
+    distributions: dict[str, str]
+    """Releases by name of the distributions in site-packages."""
+    archive_octets: int
+    archive_sha256: str
+    jar: bool
+
+
+class Package(msgspec.Struct, frozen=True):
+    """A package folder that was read."""
+
+    folder: Path
+    note: Note
+
+    @property
+    def archive(self) -> Path:
+        """The archive for the executors."""
+        return self.folder / ARCHIVE
+
+    @property
+    def jar(self) -> Path | None:
+        """The Java decoders, None if the package has none."""
+        return self.folder / JAR if self.note.jar else None
+
+
+def read_package(folder: Path) -> Package:
+    """Return the package in a folder.
+
+    Raises InputError if it is not a package, or is of another release or for another Python than
+    this program: functions are sent between driver and executors, so both need the same versions.
     """
-    _check_folder(folder)
-    distributions = find_distributions()
-    files = [file for name, one in distributions.items() for file in list_files(name, one)]
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / NOTE).unlink(missing_ok=True)
-        write_archive(files, folder / ARCHIVE)
-        (folder / JAR).unlink(missing_ok=True)
-        if jar is not None:
-            shutil.copyfile(jar, folder / JAR)
-        (folder / JOB).write_text(_JOB)
-        note = Note(
-            python=python_version(),
-            platform=platform(),
-            distributions={name: one.version for name, one in distributions.items()},
-            archive_octets=(folder / ARCHIVE).stat().st_size,
-            archive_sha256=_digest(folder / ARCHIVE),
-            jar=jar is not None,
+        note = msgspec.json.decode((folder / NOTE).read_bytes(), type=Note)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise InputError(
+            f"{folder}: this is no package folder; `specwire pipeline package --out {folder}` writes one"
+        ) from error
+    package = Package(folder.resolve(), note)
+    missing = [
+        path.name for path in (package.archive, package.jar) if path is not None and not path.is_file()
+    ]
+    if missing:
+        raise InputError(f"{folder}: the package is incomplete: {', '.join(missing)} is missing")
+    if note.python != python_version():
+        raise InputError(
+            f"{folder}: the package is for Python {note.python} and this is Python {python_version()}; "
+            "write it again with this one"
         )
-        (folder / NOTE).write_bytes(msgspec.json.format(msgspec.json.encode(note), indent=2) + b"\n")
-    except OSError as error:
-        raise InputError(f"{folder}: the package cannot be written: {error.strerror}") from error
-    return Package(folder.resolve(), note)
+    release = note.distributions.get("specwire")
+    if release != __version__:
+        raise InputError(
+            f"{folder}: the package is of specwire {release} and this is {__version__}; write it again"
+        )
+    return package
 
 
-def _check_folder(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder}: the package would replace a file")
-    ours = {NOTE, ARCHIVE, JAR, JOB}
-    if folder.is_dir() and (others := sorted({path.name for path in folder.iterdir()} - ours)):
-        raise InputError(f"{folder}: the folder holds something else ({others[0]}); name another")
+def python_version() -> str:
+    """Return the version of this interpreter, in the precision that compiled modules require."""
+    return f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
-def _digest(file: Path) -> str:
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
+def pipeline_line(package: Package, *where: str) -> str:
+    """Return the command that runs the pipeline from here; `where` is its --master or --remote."""
+    return _line(["specwire", *PIPELINE], where, ["--package", str(package.folder)])
+
+
+def submit_line(package: Package, master: str) -> str:
+    """Return the spark-submit command; the driver runs here, with this Python interpreter.
+
+    Spark accepts files with a blank in their name only as URIs.
+    """
+    return _line(
+        ["spark-submit", "--master", master],
+        ["--archives", f"{package.archive.as_uri()}#{ENVIRONMENT}"],
+        *([["--jars", package.jar.as_uri()]] if package.jar else []),
+        ["--conf", f"spark.pyspark.driver.python={sys.executable}"],
+        ["--conf", f"spark.pyspark.python={PYTHON}"],
+        [str(package.folder / JOB), *PIPELINE],
+    )
+
+
+def artifact_lines(package: Package) -> str:
+    """Return the Python lines that add a package to a session of Spark Connect."""
+    lines = [
+        f'spark.addArtifacts("{package.archive}#{ENVIRONMENT}", archive=True)',
+        f'spark.conf.set("spark.sql.execution.pyspark.python", "{PYTHON}")',
+    ]
+    if package.jar:
+        lines.append(f'spark.addArtifacts("{package.jar}")')
+    return "\n".join(lines)
+
+
+def _line(*parts: list[str] | tuple[str, ...]) -> str:
+    return " \\\n    ".join(shlex.join(part) for part in parts)

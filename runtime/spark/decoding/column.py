@@ -14,14 +14,19 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from specwire.runtime.spark.decoding.arrow import ARROW
-from specwire.runtime.spark.decoding.backends import find_backend, load_backend
+from specwire.runtime.spark.decoding.backends import ARROW, find_backend, load_backend
+from specwire.runtime.spark.decoding.decode import once, shape_struct
 from specwire.runtime.spark.decoding.encode import encode_decoded, encode_message, wire
-from specwire.runtime.spark.decoding.options import Mode, check_messages, read_options, resolve_dialect
-from specwire.runtime.spark.decoding.shape import once, shape_struct, struct_type
+from specwire.runtime.spark.decoding.options import (
+    Mode,
+    check_messages,
+    read_options,
+    resolve_dialect,
+    struct_type,
+)
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import known_protocols, load_schemas, role_letters
-from specwire.runtime.spark.session.shipping import ship_packages
+from specwire.runtime.spark.session.executors import ship_packages
 
 OPTIONS = ("mode", "dialect", "message", "debug", "u64")
 """Options of `decode` that apply to a column."""
@@ -64,7 +69,7 @@ def from_specwire(
             f"option 'message' names {', '.join(asked.message)}; from_specwire() takes one class, or none for all"
         )
     protocol = resolve_dialect(protocol, asked.dialect)
-    check_messages(protocol, asked.message, load_schemas(protocol).SCHEMAS)
+    check_messages(protocol, asked.message)
     chosen = find_backend(backend, _active_session("from_specwire"), protocol)
     found = chosen.column(_column(data), protocol, _sender(sender, protocol))
     return shape_struct(found, protocol, asked).alias(f"from_specwire({protocol})")

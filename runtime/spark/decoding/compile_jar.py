@@ -23,8 +23,15 @@ from pathlib import Path
 import pyspark
 
 from specwire.runtime.packages import GeneratedPackage, cache_folder
-from specwire.runtime.spark.decoding.jar import DIGEST, JAR, MANIFEST, java_sources, sources_digest
-from specwire.runtime.spark.session.installed_java import JAVA_VERSION, find_java
+from specwire.runtime.spark.session.target import (
+    DIGEST,
+    JAR,
+    JAVA_VERSION,
+    MANIFEST,
+    find_java,
+    java_sources,
+    sources_digest,
+)
 
 TIME = (1980, 1, 1, 0, 0, 0)
 """Time of every entry: the earliest that a zip archive supports."""
@@ -46,11 +53,11 @@ class CompileError(Exception):
 def find_javac() -> Path | None:
     """Return the compiler of JAVA_HOME, beside Spark's `java`, or on the path, in this order."""
     java = find_java()
-    homes = [Path(home) for home in (os.environ.get("JAVA_HOME"),) if home]
+    home = os.environ.get("JAVA_HOME")
+    homes = [Path(home)] if home else []
     homes += [java.resolve().parent.parent] if java else []
-    beside = (home / "bin" / "javac" for home in homes)
     on_path = shutil.which("javac")
-    candidates = [*beside, *([Path(on_path)] if on_path else [])]
+    candidates = [*(one / "bin" / "javac" for one in homes), *([Path(on_path)] if on_path else [])]
     return next((path for path in candidates if os.access(path, os.X_OK)), None)
 
 
@@ -61,23 +68,16 @@ def compile_jar(javac: Path, jar: Path = JAR) -> None:
         CompileError: there are no sources, or the compiler refuses them.
     """
     digest = sources_digest()
+    _write_classes(jar, f"{DIGEST}: {digest}\r\n", javac, java_sources())
+
+
+def _write_classes(jar: Path, noted: str, javac: Path, sources: list[Path], *beside: Path) -> None:
+    """Compile sources into `jar`, with `noted` in its manifest."""
     with tempfile.TemporaryDirectory(prefix="specwire-java-") as folder:
-        compile_classes(javac, list(java_sources()), Path(folder))
-        entries = {path.relative_to(folder).as_posix(): path.read_bytes() for path in _classes(Path(folder))}
-    manifest = f"Manifest-Version: 1.0\r\n{DIGEST}: {digest}\r\n\r\n"
-    write_jar(jar, {MANIFEST: manifest.encode(), **entries})
-
-
-def compile_package(javac: Path, source: Path, jar: Path) -> None:
-    """Compile the decoder of one package into a separate jar, against the classes in `JAR`.
-
-    Raises:
-        CompileError: the compiler refuses the source.
-    """
-    with tempfile.TemporaryDirectory(prefix="specwire-java-") as folder:
-        compile_classes(javac, [source], Path(folder), JAR)
-        entries = {path.relative_to(folder).as_posix(): path.read_bytes() for path in _classes(Path(folder))}
-    write_jar(jar, {MANIFEST: b"Manifest-Version: 1.0\r\n\r\n", **entries})
+        compile_classes(javac, sources, Path(folder), *beside)
+        classes = Path(folder).rglob("*.class")
+        entries = {path.relative_to(folder).as_posix(): path.read_bytes() for path in classes}
+    write_jar(jar, {MANIFEST: f"Manifest-Version: 1.0\r\n{noted}\r\n".encode(), **entries})
 
 
 def compile_classes(javac: Path, sources: list[Path], folder: Path, *beside: Path) -> None:
@@ -101,15 +101,8 @@ def compile_classes(javac: Path, sources: list[Path], folder: Path, *beside: Pat
         "-Xlint:all,-path",
         "-Werror",
     ]
-    command = [
-        str(javac),
-        *options,
-        "-cp",
-        os.pathsep.join(map(str, (spark, *beside))),
-        "-d",
-        str(folder),
-        *map(str, sources),
-    ]
+    paths = ["-cp", os.pathsep.join(map(str, (spark, *beside))), "-d", str(folder)]
+    command = [str(javac), *options, *paths, *map(str, sources)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=COMPILING_S, check=False)
     if run.returncode:
         raise CompileError(f"{javac} refused the Java decoders:\n{run.stdout}{run.stderr}")
@@ -132,7 +125,7 @@ def package_jar(package: GeneratedPackage) -> tuple[Path | None, str]:
         return None, f"the Java decoder of {package.name} must be compiled, and there is no javac"
     try:
         jar.parent.mkdir(mode=0o700, exist_ok=True)
-        compile_package(javac, source, jar)
+        _write_classes(jar, "", javac, [source], JAR)
     except CompileError as error:
         return None, str(error)
     except OSError as error:
@@ -170,10 +163,6 @@ def main() -> int:
         return 1
     print(f"{JAR.name}: {JAR.stat().st_size:,} octets, by {javac}")
     return 0
-
-
-def _classes(folder: Path) -> list[Path]:
-    return sorted(folder.rglob("*.class"))
 
 
 if __name__ == "__main__":

@@ -5,40 +5,55 @@ Each row keeps the columns of the capture and those of the caller. The added col
 struct for each message type, null in rows of other types. A back end
 (`specwire.runtime.spark.decoding.backends`) decodes; modes and options are expressions in Java.
 
-    frames --_prepare--> capture's columns, _frames --back end--> DECODED --_sift--> rows --shape--> columns asked for
+    frames --_prepare--> capture's columns, _frames --back end--> DECODED --_sift--> rows --_select--> columns asked for
+
+An expression loses the metadata of its fields. So the last step restores it at every depth. It also
+adds the protocol's name to `_message`, from which `tables` reads the protocol of the rows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, BinaryType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    DataType,
+    DecimalType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from specwire.runtime.spark.decoding.backends import find_backend
 from specwire.runtime.spark.decoding.options import (
-    Mode,
-    Options,
-    check_messages,
-    read_options,
-    resolve_dialect,
-)
-from specwire.runtime.spark.decoding.shape import (
+    CAPTURE,
     COUNT,
+    ENVELOPE,
     FRAMES,
     INPUT_FILE,
     OCTETS,
     RECORD_FRAMES,
     RECORD_ID,
+    Mode,
+    Options,
+    asked_fields,
     check_columns,
+    check_messages,
     decoded_fields,
+    hex_field,
     name_noted,
     noted_name,
-    quote_name,
-    shape,
+    read_options,
+    resolve_dialect,
+    struct_type,
 )
+from specwire.runtime.spark.decoding.tables import quote_name
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_schemas
-from specwire.runtime.spark.reading.capture import CAPTURE, ENVELOPE
 
 _DECODED = "_decoded"
 
@@ -64,7 +79,7 @@ def decode(
     asked = read_options({"mode": mode, **options})
     protocol = resolve_dialect(protocol, asked.dialect)
     schemas = load_schemas(protocol)
-    check_messages(protocol, asked.message, schemas.SCHEMAS)
+    check_messages(protocol, asked.message)
     others = _other_columns(frame, protocol)
     check_columns(protocol, asked.columns, others)
     chosen = find_backend(backend, frame.sparkSession, protocol)
@@ -83,7 +98,7 @@ def decode(
     before = [F.col(quote_name(name)) for name in rows.columns if name != FRAMES]
     rows = rows.select("*", found.alias(_DECODED))
     rows = rows.select(*before, octets.alias(noted_name(protocol, OCTETS.name)), *decoded)
-    return shape(_sift(rows, protocol, asked), protocol, asked, others)
+    return _select(_sift(rows, protocol, asked), protocol, asked, others)
 
 
 def _other_columns(frame: DataFrame, protocol: str) -> list[str]:
@@ -101,9 +116,9 @@ def _other_columns(frame: DataFrame, protocol: str) -> list[str]:
             f"the column 'frames' is {type.simpleString()}, not array<binary>; from_specwire() takes binary too"
         )
     others = [name for name in frame.columns if name.casefold() not in CAPTURE.fieldNames()]
-    taken = {name.casefold(): name for name in decoded_fields(protocol)}
+    taken = {name.casefold() for name in (*decoded_fields(protocol), _DECODED)}
     for name in others:
-        if name.casefold() in taken or name == _DECODED:
+        if name.casefold() in taken:
             raise InputError(
                 f"the DataFrame has a column {name!r}, which decoded {protocol} has too: rename or drop it"
             )
@@ -128,9 +143,8 @@ def _prepare(frame: DataFrame, protocol: str, asked: Options, others: list[str])
         columns[RECORD_FRAMES.name] = F.col("frames")
     if asked.input_file or asked.mode is Mode.FAILFAST:
         columns[INPUT_FILE.name] = F.input_file_name()
-    return frame.select(
-        *(column.alias(name) for name, column in columns.items()), F.col("frames").alias(FRAMES)
-    )
+    columns[FRAMES] = F.col("frames")
+    return frame.select(*(column.alias(name) for name, column in columns.items()))
 
 
 def _sift(rows: DataFrame, protocol: str, asked: Options) -> DataFrame:
@@ -158,6 +172,122 @@ def _describe_fault(rows: DataFrame, protocol: str) -> Column:
     message = [part for name, column in named.items() for part in (F.lit(words[name]), column)]
     frame = F.concat(F.lit("frame "), F.col("_error.frame").cast("string"))
     place = F.concat_ws(", ", *([F.concat(*message)] if message else []), frame)
-    file = F.col(INPUT_FILE.name)
-    parts = (F.when(part != "", part) for part in (file, place))
+    parts = (F.when(part != "", part) for part in (F.col(INPUT_FILE.name), place))
     return F.concat_ws(": ", *parts, F.col("_error.text"))
+
+
+def _select(rows: DataFrame, protocol: str, asked: Options, others: Sequence[str]) -> DataFrame:
+    """Return the columns asked for with their metadata.
+
+    `others` are columns of the caller; they come unchanged before the decoded columns.
+    """
+    schemas = load_schemas(protocol)
+    before: list[Column] = []
+    after: list[Column] = []
+    there = {field.name: field.dataType for field in rows.schema}
+    for field, stored in asked_fields(protocol, asked):
+        if field.name not in there:
+            continue
+        column = F.col(field.name)
+        if field.name in schemas.SCHEMAS and there[field.name] != field.dataType:
+            column = _shape_message(column, field, stored, asked)
+        decoded = field.name in schemas.DECODED.fieldNames()
+        (after if decoded else before).append(column.alias(field.name, metadata=field.metadata))
+    only = {name.casefold() for name in asked.columns}
+    kept = [F.col(quote_name(name)) for name in others if not only or name.casefold() in only]
+    return rows.select(*before, *kept, *after)
+
+
+def _shape_message(column: Column, field: StructField, stored: StructField, asked: Options) -> Column:
+    """Return a message's struct of type `stored` as the type of `field`."""
+    target, fields = field.dataType, stored.dataType
+    assert isinstance(target, StructType)
+    assert isinstance(fields, StructType)
+    if target.fieldNames() != fields.fieldNames():
+        kept = [inside for inside in fields if inside.name in target.fieldNames()]
+        made = [column[inside.name].alias(inside.name) for inside in kept]
+        if asked.debug:
+            made += [_hex_of(column[one.name], one).alias(hex_field(one, fields).name) for one in kept]
+        column = F.when(column.isNotNull(), F.struct(*made))
+    return _cast(column, target, asked)
+
+
+def _cast(column: Column, target: DataType, asked: Options) -> Column:
+    """Cast a column to a type with metadata; an integer that is too large becomes null.
+
+    In FAILFAST mode it fails the query.
+    """
+    return column.cast(target) if asked.mode is Mode.FAILFAST else column.try_cast(target)
+
+
+def shape_struct(found: Column, protocol: str, asked: Options) -> Column:
+    """Return a back end's struct with the options applied: the struct of one message, or of all.
+
+    The modes are applied here too: FAILFAST fails the query with the error of the row.
+    """
+    fields, stored = struct_type(protocol, asked), struct_type(protocol)
+    name = asked.message[0] if asked.message else ""
+
+    def select(row: Column) -> Column:
+        if name and not asked.debug:
+            return row[name]
+        if name:
+            return _shape_message(row[name], fields[name], stored[name], asked)
+        if not asked.debug:
+            return row
+        columns = (
+            _shape_message(row[field.name], field, stored[field.name], asked)
+            if field.name in load_schemas(protocol).SCHEMAS
+            else row[field.name]
+            for field in fields
+        )
+        named = zip(columns, fields.fieldNames(), strict=True)
+        return F.when(row.isNotNull(), F.struct(*(column.alias(name) for column, name in named)))
+
+    def check(row: Column) -> Column:
+        error = row["_error"]
+        frame = F.coalesce(F.concat(F.lit("frame "), error["frame"].cast("string"), F.lit(": ")), F.lit(""))
+        failure = F.raise_error(F.concat(F.lit(f"{protocol}: "), frame, error["text"]))
+        return F.when(error.isNotNull(), failure).otherwise(select(row))
+
+    if asked.mode is Mode.FAILFAST:
+        found = once(found, check)
+    else:
+        found = once(found, select) if asked.debug else select(found)
+    return _cast(found, fields[name].dataType if name else fields, asked)
+
+
+def once(column: Column, use: Callable[[Column], Column]) -> Column:
+    """Return `use(column)`.
+
+    `column` is evaluated once per row, even if `use` refers to it repeatedly.
+    """
+    return F.get(F.transform(F.array(column), use), F.lit(0))
+
+
+def _hex_of(column: Column, field: StructField) -> Column:
+    """Return the octets of a field's values in lower-case hexadecimal; keep lists and structs.
+
+    Integers have all octets of their size, in lists as many as the value needs, texts those of
+    UTF-8. Lengths, counts and the NUL after a text are not part of a value.
+    """
+    return _hex(column, field.dataType, int(field.metadata.get("octets", "0")))
+
+
+def _hex(column: Column, type: DataType, octets: int) -> Column:
+    match type:
+        case ArrayType(elementType=element):
+            return F.transform(column, lambda item: _hex(item, element, 0))
+        case StructType(fields=fields):
+            inside = [_hex_of(column[field.name], field).alias(field.name) for field in fields]
+            return F.when(column.isNotNull(), F.struct(*inside))
+        case StringType() | BinaryType():
+            return F.lower(F.hex(column))
+        case BooleanType():
+            return F.lit(None).cast("string")  # A struct without fields has no octets.
+        case DecimalType():
+            digits, octets = F.conv(column.cast("string"), 10, 16), 8
+        case _:
+            digits = F.hex(column)
+    even = F.length(digits) + F.length(digits) % 2  # A whole number of octets.
+    return F.lower(F.lpad(digits, 2 * octets if octets else even, "0"))

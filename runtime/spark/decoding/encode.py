@@ -26,13 +26,11 @@ from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import ArrayType, BinaryType, DataType, StringType, StructField, StructType
 
 from specwire.generated.errors import EncodeError
-from specwire.runtime.spark.decoding.options import Mode, read_options
-from specwire.runtime.spark.decoding.shape import FRAMES, name_noted
+from specwire.runtime.spark.decoding.options import CAPTURE, ENVELOPE, FRAMES, Mode, name_noted, read_options
 from specwire.runtime.spark.decoding.tables import stated_protocol
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_columns, load_schemas
-from specwire.runtime.spark.reading.capture import CAPTURE, ENVELOPE
-from specwire.runtime.spark.session.shipping import ship_packages
+from specwire.runtime.spark.session.executors import ship_packages
 
 Arrays: TypeAlias = "pa.Array[Any]"
 EncodeBatch = Callable[[pa.RecordBatch], Arrays]

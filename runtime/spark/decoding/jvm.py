@@ -1,7 +1,7 @@
 """Java back end: generated functions that decode inside Spark's own process.
 
 Neither frames nor fields are sent to Python. The classes are in a jar
-(`specwire.runtime.spark.decoding.jar`). A session has it from its start or receives it here. The
+(`specwire.runtime.spark.session.target`). A session has it from its start or receives it here. The
 classes form a catalog of functions: ``specwire.from_flux(value)`` and so on. Spark passes its
 internal values to them. For functions of `registerJavaFunction` it would convert every value, which
 takes longer than decoding.
@@ -25,11 +25,11 @@ from pyspark.sql import functions as F
 
 from specwire.runtime.packages import PackageError, find_package
 from specwire.runtime.spark.decoding.compile_jar import package_jar
-from specwire.runtime.spark.decoding.jar import JAR, decoder_class, jar_trouble, sources_digest
-from specwire.runtime.spark.decoding.shape import struct_type
+from specwire.runtime.spark.decoding.options import struct_type
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_layout
-from specwire.runtime.spark.session.failures import describe_failure
+from specwire.runtime.spark.session.java import describe_failure
+from specwire.runtime.spark.session.target import JAR, has_decoder, jar_trouble, sources_digest
 
 CATALOG = "specwire"
 """Name of the catalog of functions in a session."""
@@ -50,7 +50,7 @@ class JavaBackend:
             jar, reason = package_jar(package) if package.origin else (None, "")
             if reason:
                 return reason
-            if jar is None and decoder_class(protocol, JAR) is None:
+            if jar is None and not has_decoder(protocol, JAR):
                 return f"{JAR} has no decoder for {protocol}: run `specwire generate`, then `make jar`"
             if _result_type(spark, protocol, jar) != struct_type(protocol).simpleString():
                 return "the session has Java decoders of another version: open it again, without their jar"

@@ -12,22 +12,23 @@ column gets a leading ``_``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import ArrayType, BinaryType, DataType, StringType, StructField, StructType
 
-from specwire.runtime.spark.decoding.payloads import PAYLOAD_OF
-from specwire.runtime.spark.decoding.shape import ADDED, PROTOCOL, name_noted
+from specwire.runtime.schemas.payloads import MAX_OCTETS, Payload
+from specwire.runtime.spark.decoding.options import ADDED, FRAMES, PROTOCOL, name_noted, unused_name
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_schemas
 
 ERRORS = "_errors"
 
-JSON_OCTETS = 16 << 20
-"""A payload larger than this is not read as JSON."""
+PAYLOAD_OF = "payload_of"
+"""Metadata key of a payload column, with the messages that have such payloads."""
 
 JsonAs = Literal["string", "variant"]
 """Type of the columns that hold the JSON of payloads."""
@@ -107,10 +108,8 @@ def _message_table(
                 columns[field.name] = _flag(message, field)
             elif "mask" not in field.metadata and json_as is not None:
                 columns[field.name] = _json(message, field, json_as)
-    extra = [
-        field for field in stored if field.name not in table.fieldNames()
-    ]  # what decode(debug=True) adds
-    columns |= {field.name: _plain(message, field) for field in extra}
+    extra = (field for field in stored if field.name not in table.fieldNames())
+    columns |= {field.name: _plain(message, field) for field in extra}  # what decode(debug=True) adds
     columns |= {
         field.name: F.col(field.name) for field in schema if message in field.metadata.get(PAYLOAD_OF, ())
     }  # what with_payloads() adds
@@ -126,7 +125,7 @@ def _error_table(decoded: DataFrame, schema: StructType, protocol: str) -> DataF
     assert isinstance(found, StructType)
     noted = noted_columns(protocol, found.fieldNames(), schema)
     findings = (_plain("_error", field) for field in found)
-    return decoded.where("_error is not null").select(*noted, *findings, F.col("_frames").alias("frames"))
+    return decoded.where("_error is not null").select(*noted, *findings, F.col(FRAMES).alias("frames"))
 
 
 def noted_columns(
@@ -155,43 +154,47 @@ def _field(message: str, field: StructField, stored: StructField) -> Column:
     """Return a field as a column, in its type in the rows."""
     column = F.col(message)[field.name]
     if not field.nullable and stored.dataType == field.dataType:
-        column = required(column, field.dataType, f"{message}.{field.name}")
+        column = _required(column, field.dataType, f"{message}.{field.name}")
     return column.alias(field.name, metadata=field.metadata)
 
 
 def _json(message: str, field: StructField, json_as: JsonAs) -> Column:
     """Return the JSON in a field, as text or as a Variant; null if it is not valid JSON."""
-    of = F.col(message)[field.metadata["of"]]
-    # Spark copies a text several times while it parses JSON, and a Variant has a maximum size.
-    small = F.when(F.octet_length(of) <= JSON_OCTETS, of)
-    # Deployed peers end JSON with NUL. Spark's cast accepts any octets as text, so UTF-8 is checked
-    # here.
-    text = F.rtrim(F.try_validate_utf8(small.cast("string")), F.lit("\0"))
+    text = _json_text(F.col(message)[field.metadata["of"]])
     parsed = F.try_parse_json(text)
     found = parsed if json_as == "variant" else F.when(parsed.isNotNull(), text)
     return found.alias(field.name, metadata=field.metadata)
+
+
+def _json_text(content: Column) -> Column:
+    """Return octets as text; null if they are not UTF-8, or more than `MAX_OCTETS`.
+
+    Spark copies a text several times while it parses JSON, and a Variant has a maximum size.
+    Deployed peers end JSON with NUL. Spark's cast accepts any octets as text, so UTF-8 is checked
+    here.
+    """
+    small = F.when(F.octet_length(content) <= MAX_OCTETS, content)
+    return F.rtrim(F.try_validate_utf8(small.cast("string")), F.lit("\0"))
 
 
 def _flag(message: str, field: StructField) -> Column:
     """Return one bit of a field as a boolean."""
     of = F.col(message)[field.metadata["of"]]
     bit = of.bitwiseAND(F.lit(field.metadata["mask"])) != 0
-    column = bit if field.nullable else required(bit, field.dataType, f"{message}.{field.name}")
+    column = bit if field.nullable else _required(bit, field.dataType, f"{message}.{field.name}")
     return column.alias(field.name, metadata=field.metadata)
 
 
 def _maps(message: str, stored: StructType, taken: Mapping[str, Column]) -> dict[str, Column]:
-    """Return a map column for each dictionary, under an unused name."""
-    folded = {name.casefold() for name in taken}
+    """Return a map column for each dictionary, under an unused name; null if a name is repeated."""
     found: dict[str, Column] = {}
-    for field in stored:
-        if _is_dictionary(field):
-            name = f"{field.name}_map"
-            while name.casefold() in folded:
-                name += "_"
-            folded.add(name.casefold())
-            comment = f"{field.name} as a map; null where a name is repeated."
-            found[name] = _map(F.col(message)[field.name]).alias(name, metadata={"comment": comment})
+    for field in filter(_is_dictionary, stored):
+        name = unused_name(f"{field.name}_map", (*taken, *found))
+        pairs = F.col(message)[field.name]
+        names = F.transform(pairs, lambda pair: pair["name"])
+        unique = F.size(F.array_distinct(names)) == F.size(names)
+        comment = f"{field.name} as a map; null where a name is repeated."
+        found[name] = F.when(unique, F.map_from_entries(pairs)).alias(name, metadata={"comment": comment})
     return found
 
 
@@ -202,13 +205,7 @@ def _is_dictionary(field: StructField) -> bool:
     return False
 
 
-def _map(pairs: Column) -> Column:
-    """Return a dictionary's pairs as a map; null if a name is repeated."""
-    names = F.transform(pairs, lambda pair: pair["name"])
-    return F.when(F.size(F.array_distinct(names)) == F.size(names), F.map_from_entries(pairs))
-
-
-def required(column: Column, type: DataType, name: str) -> Column:
+def _required(column: Column, type: DataType, name: str) -> Column:
     """Return the column as not nullable; a null fails the query and names the column.
 
     Spark has no expression for this, so the column is coalesced with a value that is never null and
@@ -229,3 +226,74 @@ def _never(type: DataType, failure: Column) -> Column:
         case BinaryType():
             return F.concat_ws("", F.array(failure.cast("string"))).cast("binary")
     return F.size(F.array(failure.cast("int"))).cast(type)
+
+
+def with_payloads(decoded: DataFrame, payloads: Sequence[Payload]) -> DataFrame:
+    """Return decoded rows, as from `decode`, with an added column for each kind of payload.
+
+    `tables` adds the column to the tables of the messages that have such payloads.
+
+    Raises:
+        InputError: the rows lack the messages that may have such payloads.
+    """
+    there = set(decoded.columns)
+    added: dict[str, Column] = {}
+    for payload in payloads:
+        missing = [message for message, _ in payload.places if message not in there]
+        if missing:
+            raise InputError(
+                f"the DataFrame has no column {missing[0]!r}: with_payloads() takes what decode() gives"
+            )
+        type = from_arrow_type(payload.type)
+        assert isinstance(type, StructType)
+        found = [_column(payload, message, field, type) for message, field in payload.places]
+        comment = f"Payload of the messages whose {payload.by} is like {payload.pattern}; null in others."
+        messages = list(dict.fromkeys(message for message, _ in payload.places))
+        metadata = {"comment": comment, PAYLOAD_OF: messages}
+        added[payload.column] = F.coalesce(*found).alias(payload.column, metadata=metadata)
+    return decoded.select("*", *added.values())
+
+
+def _column(payload: Payload, message: str, field: str, type: StructType) -> Column:
+    """Return the payload in one field of a message.
+
+    Null if it is not a JSON object or of another kind.
+    """
+    text = _json_text(F.col(message)[field])
+    wanted = F.col(message)[payload.by].rlike(rf"(?s)\A(?:{payload.pattern})\z")
+    is_object = text.rlike(r"\A\s*\{") & F.try_parse_json(text).isNotNull()
+    return F.when(wanted & is_object, F.from_json(text, type))
+
+
+def quote_name(name: str) -> str:
+    """Return an identifier as SQL writes it."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def quote_text(text: str) -> str:
+    """Return a string as a literal of Spark's SQL."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def column_lines(schema: StructType) -> Iterator[str]:
+    """Yield ``name TYPE NOT NULL COMMENT '…'`` for each field.
+
+    Spark reads the joined lines as a schema.
+    """
+    for field in schema.fields:
+        comment = field.metadata.get("comment", "")
+        required = "" if field.nullable else " NOT NULL"
+        said = f" COMMENT {quote_text(comment)}" if comment else ""
+        yield f"{quote_name(field.name)} {_sql_type(field.dataType)}{required}{said}"
+
+
+def _sql_type(type: DataType) -> str:
+    """Return a type in capitals, with the names in it unchanged."""
+    match type:
+        case ArrayType(elementType=element):
+            return f"ARRAY<{_sql_type(element)}>"
+        case StructType(fields=fields):
+            inside = (f"{quote_name(field.name)}: {_sql_type(field.dataType)}" for field in fields)
+            return f"STRUCT<{', '.join(inside)}>"
+    return type.simpleString().upper()

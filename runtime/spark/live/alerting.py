@@ -1,20 +1,29 @@
 """Alerts on Spark: `transformWithState` watches every conversation of a growing capture.
 
-    segments --notice--> bundles --by tap and conversation--> Watcher --> alerts
+    segments --notice--> bundles --by tap and conversation--> Watcher --> alerts --> OUT/alerts
 
 The memory of a conversation (`specwire.runtime.spark.live.conversing`) is one value in Spark's
 state store, and silence is a processing-time timer. Both survive a restart. The session needs
 `STATE_SETTINGS`.
+
+The table has each alert once. The alerts of one day in a batch are one file, named after the stream
+and the batch and renamed into place. A batch that runs again after a crash therefore replaces its
+own files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader
 from pyspark.sql.streaming.stateful_processor import (
@@ -27,6 +36,7 @@ from pyspark.sql.types import (
     ArrayType,
     BinaryType,
     DataType,
+    DateType,
     LongType,
     Row,
     StringType,
@@ -35,9 +45,12 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from specwire.runtime.spark.live.conversing import Alert, Conversation, Rules
-from specwire.runtime.spark.live.noticing import Noticed, notice, pack, unpack
+from specwire.runtime.spark.errors import InputError, JobError
+from specwire.runtime.spark.live.conversing import Alert, Conversation, Noticed, Rules, notice, pack, unpack
+from specwire.runtime.spark.pipeline.store import ROW_SCHEMA
+from specwire.runtime.spark.reading.capture import register_source
 from specwire.runtime.spark.reading.stream import FolderStream, Wanted, read_patience
+from specwire.runtime.spark.session.executors import literal_path
 
 FORMAT = "specwire_noticed"
 
@@ -47,12 +60,10 @@ STATE_SETTINGS = {
     ),
 }
 
+PLACE = ("protocol", "tap", "conversation", "peer")
 BUNDLES = StructType(
     [
-        StructField("protocol", StringType()),
-        StructField("tap", StringType()),
-        StructField("conversation", StringType()),
-        StructField("peer", StringType()),
+        *(StructField(name, StringType()) for name in PLACE),
         StructField("first_seq", LongType()),
         StructField("messages", BinaryType()),
     ]
@@ -83,6 +94,13 @@ ALERTS = StructType(
 )
 """The table of alerts."""
 
+TABLE = "alerts"
+
+DATE = StructField("date", DateType(), metadata={"comment": "of ts, in UTC"})
+
+Line = Callable[[Mapping[str, object]], None]
+"""Called with one alert, in JSON types."""
+
 
 class NoticedSource(DataSource):
     """Data source of bundles of messages; its options are those of a stream, and ``protocol``."""
@@ -109,7 +127,7 @@ def read_bundles(path: Path, wanted: Wanted, *, override: str | None) -> Iterato
     `wanted` is not used, because a watcher ignores messages that it has seen.
     """
     for bundle in notice(path, override):
-        place = (bundle.protocol, bundle.tap, bundle.conversation, bundle.peer)
+        place = (getattr(bundle, name) for name in PLACE)
         yield (*place, bundle.messages[0].seq, pack(bundle.messages))
 
 
@@ -173,10 +191,9 @@ class Watcher(StatefulProcessor):
 
 def _row(key: Any, conversation: Conversation, alert: Alert, now_ms: int) -> Row:
     protocol, tap, name = key
-    found = {field: getattr(alert, field) for field in alert.__struct_fields__}
-    found |= {"ts": _moment(alert.ts), "raised": _moment(1000 * now_ms), "expected": list(alert.expected)}
-    place = {"protocol": protocol, "tap": tap, "conversation": name, "peer": conversation.peer}
-    values = found | place
+    values = {field: getattr(alert, field) for field in alert.__struct_fields__}
+    values |= {"ts": _moment(alert.ts), "raised": _moment(1000 * now_ms), "expected": list(alert.expected)}
+    values |= {"protocol": protocol, "tap": tap, "conversation": name, "peer": conversation.peer}
     return Row(**{field: values[field] for field in ALERTS.fieldNames()})
 
 
@@ -192,9 +209,70 @@ def watch_conversations(
     spark: SparkSession, options: dict[str, str], rules: Rules, *, override: str | None = None
 ) -> DataFrame:
     """Return the alerts of a growing capture as a stream; `options` come from `state_options`."""
-    spark.dataSource.register(NoticedSource)
+    register_source(spark, NoticedSource)
     reader = spark.readStream.format(FORMAT).options(**options)
     if override is not None:
         reader = reader.option("protocol", override)
     grouped = reader.load().groupBy("protocol", "tap", "conversation")
     return grouped.transformWithState(Watcher(rules), ALERTS, "append", "ProcessingTime")
+
+
+def store_alerts(out: Path, stream: str, batch: int, found: DataFrame) -> None:
+    """Write the alerts of one batch into the table of an output folder.
+
+    Raises JobError if a file cannot be written.
+    """
+    rows = found.toArrow()
+    # Spark reads the columns' comments from here.
+    metadata = {**(rows.schema.metadata or {}), ROW_SCHEMA: ALERTS.json().encode()}
+    rows = rows.replace_schema_metadata(metadata)
+    days = pc.cast(rows["ts"], pa.date32())
+    for day in sorted({day for day in days.to_pylist() if day is not None}):
+        file = pa.BufferOutputStream()
+        pq.write_table(rows.filter(pc.equal(days, pa.scalar(day, pa.date32()))), file)
+        path = out / TABLE / f"date={day.isoformat()}" / alert_file(stream, batch)
+        write_aside(path, file.getvalue())
+
+
+def alert_file(stream: str, batch: int) -> str:
+    """Return the name of the file with the alerts of one batch and day."""
+    return f"alerts-{stream[:8]}-{batch:06d}.parquet"
+
+
+def read_alerts(spark: SparkSession, out: Path) -> DataFrame:
+    """Return the table of alerts, which has no rows if there have been none."""
+    schema = StructType([*ALERTS, DATE])
+    if not (out / TABLE).is_dir():
+        return spark.createDataFrame([], schema)
+    return spark.read.schema(schema).parquet(literal_path(out / TABLE))
+
+
+def write_aside(file: Path, octets: bytes | pa.Buffer) -> None:
+    """Replace a file atomically; JobError if it cannot be written."""
+    aside = file.with_name(f".{file.name}.tmp")
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with aside.open("wb") as opened:
+            opened.write(octets)
+            opened.flush()
+            os.fsync(opened.fileno())
+        aside.replace(file)
+    except OSError as error:
+        raise JobError(f"{file}: it cannot be written: {error.strerror or error}") from error
+
+
+def line_writer(path: Path) -> Line:
+    """Return a function that appends each alert to a file as one line of JSON.
+
+    Raises InputError if the file cannot be written.
+    """
+    try:
+        path.open("a").close()
+    except OSError as error:
+        raise InputError(f"{path}: alerts cannot be written there: {error.strerror}") from error
+
+    def write(alert: Mapping[str, object]) -> None:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(alert, ensure_ascii=False) + "\n")
+
+    return write

@@ -1,4 +1,8 @@
-"""State of one watched conversation: when it raises an alert, and what it remembers.
+"""Conversations of a watched capture: their messages without payloads, and when they raise an alert.
+
+A message is decoded by the task that reads its segment. Only its name and the few fields that match
+a reply with its request are forwarded (`Noticed`). The messages of one conversation in one segment
+are packed into one row, because a row costs more than its content.
 
 There are three kinds of alerts:
 
@@ -19,18 +23,25 @@ octets and the keys of open requests, `OPEN_KEYS` at most for each kind of reque
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from specwire.generated.dialog import Dialog
-from specwire.generated.errors import Violation
+from specwire.generated.errors import DecodeError
+from specwire.generated.messages import Message
 from specwire.generated.monitors import Memory
 from specwire.generated.session import DialogSession
+from specwire.runtime.capture.errors import CaptureError
+from specwire.runtime.capture.segments import read_footer
 from specwire.runtime.spark.answers.particulars import silence_s
-from specwire.runtime.spark.live.noticing import Noticed, dialogs
+from specwire.runtime.spark.protocols import known_protocols, load_codec, load_machine
 
 Kind = Literal["violation", "undecodable", "silent"]
 
@@ -39,6 +50,131 @@ OPEN_KEYS = 1024
 
 SIDES = 8
 """Maximum sides of a conversation to watch for silence; a capture may state any sender."""
+
+ROWS = 10_000
+"""Number of messages that are read from a segment at once."""
+
+READ = ["ts", "seq", "protocol", "tap", "conversation", "sender", "peer", "frames"]
+
+
+class Noticed(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One message of a conversation.
+
+    Attributes:
+        ts: the tap's wall clock, microseconds since 1970.
+        name: class name of the message; None if it did not decode.
+        values: the fields that the protocol's dialogs read.
+        fault: why it did not decode, as one sentence.
+    """
+
+    seq: int
+    ts: int
+    sender: str
+    name: str | None
+    values: dict[str, int | str | None] = {}
+    fault: str | None = None
+
+
+class Bundle(msgspec.Struct, frozen=True):
+    """Messages of one conversation, in the order of `seq`."""
+
+    protocol: str
+    tap: str
+    conversation: str
+    peer: str
+    messages: tuple[Noticed, ...]
+
+
+pack = msgspec.msgpack.Encoder().encode
+unpack = msgspec.msgpack.Decoder(tuple[Noticed, ...]).decode
+
+
+def notice(path: Path, override: str | None = None) -> Iterator[Bundle]:
+    """Yield the messages of a segment by conversation.
+
+    An incomplete segment and messages of an unknown protocol are skipped: the reader of the tables
+    reports them. `override` is the protocol of every message.
+    """
+    try:
+        read_footer(path)
+        for batch in pq.ParquetFile(path).iter_batches(batch_size=ROWS, columns=READ):
+            yield from _bundle(batch, override)
+    except (CaptureError, OSError, pa.ArrowException):
+        return
+
+
+def _bundle(batch: pa.RecordBatch, override: str | None) -> Iterator[Bundle]:
+    stamps = batch.column("ts").cast(pa.int64()).to_pylist()
+    found: dict[tuple[str, str, str], list[Noticed]] = {}
+    peers: dict[tuple[str, str, str], str] = {}
+    for row, ts in zip(_rows(batch.drop_columns(["ts"])), stamps, strict=True):
+        protocol = override or row["protocol"]
+        if ts is None or row["seq"] is None or row["tap"] is None or protocol not in known_protocols():
+            continue
+        key = (protocol, row["tap"], row["conversation"] or "")
+        look = _watcher(protocol)
+        found.setdefault(key, []).append(look(row["seq"], ts, row["sender"] or "", row["frames"]))
+        peers[key] = row["peer"] or ""
+    for key, messages in found.items():
+        yield Bundle(*key, peers[key], tuple(sorted(messages, key=lambda message: message.seq)))
+
+
+def _rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    """Return the rows of a batch. Texts that are not UTF-8 are repaired, as in the tables."""
+    try:
+        return batch.to_pylist()
+    except UnicodeDecodeError:
+        raw = batch.cast(
+            pa.schema(
+                (field.name, pa.binary() if pa.types.is_string(field.type) else field.type)
+                for field in batch.schema
+            )
+        )
+        return [
+            {
+                name: value.decode(errors="replace") if isinstance(value, bytes) else value
+                for name, value in row.items()
+            }
+            for row in raw.to_pylist()
+        ]
+
+
+@cache
+def _watcher(protocol: str) -> Callable[[int, int, str, Sequence[bytes | None] | None], Noticed]:
+    """Return the function that decodes one message of a protocol into `Noticed`.
+
+    Null among the frames is a fault, with the same text as in the tables.
+    """
+    decode: Callable[..., Message] = load_codec(protocol).decode
+    takes_sender = "sender" in inspect.signature(decode).parameters
+    fields = sorted(
+        {
+            name
+            for dialog in dialogs(protocol).values()
+            for name in (*dialog.key, *dialog.keyless, *dialog.unanswered)
+        }
+    )
+
+    def look(seq: int, ts: int, sender: str, frames: Sequence[bytes | None] | None) -> Noticed:
+        known = [frame for frame in frames or () if frame is not None]
+        if frames is not None and len(known) < len(frames):
+            fault = f"frames in frame {frames.index(None)}: expected octets, found null [columns]"
+            return Noticed(seq, ts, sender, None, fault=fault)
+        try:
+            message = decode(known, sender=sender or None) if takes_sender else decode(known)
+        except DecodeError as error:
+            return Noticed(seq, ts, sender, None, fault=str(error))
+        values = {name: getattr(message, name, None) for name in fields}
+        return Noticed(seq, ts, sender, type(message).__name__, values)
+
+    return look
+
+
+def dialogs(protocol: str) -> Mapping[str, Dialog]:
+    """Return the dialogs of a protocol by name; none if the specification has no conversation."""
+    found: Any = getattr(load_machine(protocol), "DIALOGS", {})
+    named: Mapping[str, Dialog] = found
+    return named
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -119,9 +255,8 @@ class Conversation(msgspec.Struct):
     @classmethod
     def begin(cls, protocol: str) -> Conversation:
         """Return a conversation without messages."""
-        return cls(
-            protocol, watched={name: Memory(_start(dialog)) for name, dialog in dialogs(protocol).items()}
-        )
+        starts = {name: next(iter(dialog.phases)) for name, dialog in dialogs(protocol).items()}
+        return cls(protocol, watched={name: Memory(start) for name, start in starts.items()})
 
     @classmethod
     def load(cls, octets: bytes) -> Conversation | None:
@@ -194,7 +329,7 @@ class Conversation(msgspec.Struct):
             text = message.fault or ""
             return Alert(message.ts, "undecodable", message.sender, message.seq, None, states, (), text)
         # Sessions that cannot be the dialog of this conversation are removed, but never the last.
-        seen = _seen(message.name, message.values)
+        seen = _kind(message.name)(message.values)
         found = {name: session.observe(message.sender, seen) for name, session in sessions.items()}
         violations = {name: violation for name, violation in found.items() if violation is not None}
         if len(violations) < len(found):
@@ -203,7 +338,11 @@ class Conversation(msgspec.Struct):
             return None
         if not violations:
             return None
-        return _alert(message, tuple(violations.values()))
+        expected = dict.fromkeys(label for violation in violations.values() for label in violation.expected)
+        states = ", ".join(violation.state for violation in violations.values())
+        text = "; ".join(map(str, violations.values()))
+        place = (message.sender, message.seq, message.name)
+        return Alert(message.ts, "violation", *place, states, tuple(expected), text)
 
     def _tell(self, alert: Alert, now_ms: int, rules: Rules) -> Iterator[Alert]:
         if now_ms < self.quiet_until_ms:
@@ -217,30 +356,15 @@ class Conversation(msgspec.Struct):
 _decoder = msgspec.msgpack.Decoder(Conversation)
 
 
-def _alert(message: Noticed, violations: Sequence[Violation]) -> Alert:
-    expected = tuple(dict.fromkeys(label for violation in violations for label in violation.expected))
-    states = ", ".join(violation.state for violation in violations)
-    text = "; ".join(map(str, violations))
-    sender, seq = message.sender, message.seq
-    return Alert(message.ts, "violation", sender, seq, message.name, states, expected, text)
-
-
-def _start(dialog: Dialog) -> str:
-    return next(iter(dialog.phases))
-
-
 def _session(protocol: str, name: str) -> DialogSession:
     dialog = dialogs(protocol)[name]
     return DialogSession(dialog, dialog.roles[0], "concurrent", open_limit=OPEN_KEYS)
 
 
-def _seen(name: str, values: dict[str, int | str | None]) -> object:
-    """Return a substitute for a message, with its class name and the fields that dialogs read."""
-    return _kind(name)(values)
-
-
 @cache
 def _kind(name: str) -> type:
+    """Return a substitute for a message class, with its name and the fields that dialogs read."""
+
     def keep(self: object, values: dict[str, object]) -> None:
         self.__dict__.update(values)
 

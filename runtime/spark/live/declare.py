@@ -24,9 +24,9 @@ from pyspark.sql import functions as F
 from specwire.runtime.capture.names import SUFFIX
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_schemas
-from specwire.runtime.spark.reading.capture import literal_path
 from specwire.runtime.spark.reading.source import SpecwireSource
 from specwire.runtime.spark.reading.stream import Wanted
+from specwire.runtime.spark.session.executors import literal_path
 
 FILES = "path STRING, modificationTime TIMESTAMP, length LONG, content BINARY"
 

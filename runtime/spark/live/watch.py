@@ -3,9 +3,10 @@
     segments --rounds of this program--> advance --> OUT/typed, OUT/answers, OUT/late, OUT/segments
     segments --a query of Spark--> OUT/alerts
 
-Each batch of segments is one run of the pipeline (`specwire.runtime.spark.live.rounds`). Alerts are
-a streaming query, because Spark stores the state of each conversation. Both read the folder in the
-same order.
+Each batch of segments is one run of the pipeline (`Rounds`). This program commits it in the output
+folder, so no Spark query is needed to find its segments. Alerts are a streaming query
+(`specwire.runtime.spark.live.queries`), because Spark stores the state of each conversation. Both
+read the folder in the order of `specwire.runtime.spark.reading.stream`.
 
 Typed tables are updated with every batch. Answers cost more and delay the next batch. They are
 therefore updated every `Watch.answers_s`, when traffic pauses, and at the end.
@@ -17,29 +18,31 @@ import fcntl
 import os
 import threading
 import time
+import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import msgspec
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from specwire.runtime.capture.errors import CaptureError
-from specwire.runtime.spark.errors import InputError
-from specwire.runtime.spark.live.alert_table import Line
-from specwire.runtime.spark.live.alerting import STATE_SETTINGS, watch_conversations
-from specwire.runtime.spark.live.behind import ServerAlerts, forget_told, saying_so
-from specwire.runtime.spark.live.conversing import Rules
-from specwire.runtime.spark.live.rounds import Rounds
-from specwire.runtime.spark.live.running import ALERTS, FOLDER, POLL_S, Running, begin_query, end_queries
-from specwire.runtime.spark.live.work import PAUSE, Listener, Watch, Work
+from specwire.runtime.spark.errors import InputError, JobError
+from specwire.runtime.spark.live.alerting import STATE_SETTINGS, Line, write_aside
+from specwire.runtime.spark.live.queries import POLL_S, RETRIES, RETRY_S, AlertQuery, alert_query
+from specwire.runtime.spark.live.work import FOLDER, PAUSE, Listener, Stopped, Watch, Work
 from specwire.runtime.spark.pipeline.commit import begin, check_own
 from specwire.runtime.spark.pipeline.manifest import read_manifest
 from specwire.runtime.spark.pipeline.request import check_request, check_same
 from specwire.runtime.spark.reading.paths import holds_packet_captures
-from specwire.runtime.spark.reading.stream import state_options
+from specwire.runtime.spark.reading.position import Position
+from specwire.runtime.spark.reading.stream import FolderStream, Wanted
 
 LOCK = ".lock"
+
+REACHED = "rounds.json"
+"""File in `FOLDER`: the position of the rounds."""
 
 SETTINGS = {
     **STATE_SETTINGS,
@@ -70,8 +73,8 @@ def watch(
     # this is skipped there.
     if not (request.out / FOLDER).is_dir():
         work.begin()
-    with _alone(request.out), _alerts(spark, request, work, line) as alerts:
-        go_round(Rounds(request, request.out / FOLDER, work), alerts, request, work, stop)
+    with _alone(request.out), alert_query(spark, request, work, line) as alerts:
+        go_round(Rounds(request, work), alerts, request, work, stop)
         work.catch_up(idle_s=0.0)
 
 
@@ -116,63 +119,8 @@ def _alone(out: Path) -> Iterator[None]:
         os.close(lock)
 
 
-class LocalAlerts:
-    """Query of alerts in a session of this process, which stores and emits each batch."""
-
-    look_s = POLL_S
-
-    def __init__(
-        self, spark: SparkSession, request: Watch, rules: Rules, work: Work, line: Line | None
-    ) -> None:
-        options = state_options(request.capture, request.patience)
-
-        def begin() -> StreamingQuery:
-            found = watch_conversations(spark, options, rules, override=request.request.asked.protocol)
-            taking = found.writeStream.foreachBatch(
-                lambda alerts, number: work.take_alerts(alerts, number, line)
-            )
-            query = begin_query(spark, taking, request)
-            work.name_stream(ALERTS, query.id)
-            return query
-
-        forget_told(request.out / FOLDER)
-        self._work = work
-        self.running = Running(begin)
-
-    def follow(self, stop: threading.Event, now_s: float) -> None:
-        """Start the query again if it failed; raise the failure of a batch."""
-        self._work.raise_failure()
-        self.running.mend(self._work.tell_failure, stop, now_s)
-
-    def tell(self) -> None:
-        """Emit nothing, because each batch has emitted its alerts."""
-
-
-@contextmanager
-def _alerts(
-    spark: SparkSession, request: Watch, work: Work, line: Line | None
-) -> Iterator[LocalAlerts | ServerAlerts | None]:
-    """Run the alert query for the block, if alerts are requested."""
-    if request.rules is None:
-        yield None
-        return
-    # A session behind a Connect server has another class.
-    local = isinstance(spark, SparkSession)
-    with nullcontext() if local else saying_so(request.out / FOLDER):
-        alerts = (LocalAlerts if local else ServerAlerts)(spark, request, request.rules, work, line)
-        try:
-            yield alerts
-        finally:
-            alerts.running.stop()
-        alerts.tell()
-
-
 def go_round(
-    rounds: Rounds,
-    alerts: LocalAlerts | ServerAlerts | None,
-    request: Watch,
-    work: Work,
-    stop: threading.Event,
+    rounds: Rounds, alerts: AlertQuery | None, request: Watch, work: Work, stop: threading.Event
 ) -> None:
     """Process batches and alerts until `stop` is set, or with `Watch.once` until both end."""
     while not stop.is_set():
@@ -183,7 +131,83 @@ def go_round(
             break
         work.catch_up(idle_s=request.answers_s * PAUSE)
         if not taken:
-            stop.wait(POLL_S if alerts is None else alerts.look_s)
+            stop.wait(POLL_S if alerts is None else alerts.poll_s)
     if alerts is not None:
-        end_queries([alerts.running])
-    work.raise_failure()
+        alerts.running.wait_idle()
+        alerts.raise_failure()
+
+
+class Reached(msgspec.Struct, frozen=True):
+    """Position of the rounds: their id, the number of the next batch, and the processed segments."""
+
+    stream: str
+    number: int = 0
+    given: Position = Position()
+
+
+class Rounds:
+    """Source of batches of segments from a capture folder, one after the other.
+
+    Exactly-once processing needs no log besides the output folder, which identifies segments by
+    their names and messages by tap and `seq`. The stored position in the capture folder only avoids
+    a search of the whole folder. It is written after the commit of a batch. If a watch dies in
+    between, the batch is repeated under its number, with the segments that have arrived since.
+    """
+
+    def __init__(self, request: Watch, work: Work) -> None:
+        self._file = request.out / FOLDER / REACHED
+        self._reached = _load(self._file)
+        self._every_s = 0.0 if request.once else request.every_s
+        self._work = work
+        self._reader = FolderStream(request.capture, request.patience, _read_nothing)
+        if request.once:
+            self._reader.prepareForTriggerAvailableNow()
+        self._due_s = 0.0
+        self._once = request.once
+        self._unreadable = 0
+
+    def take(self, now_s: float) -> bool:
+        """Process new segments, if the next batch is due; return whether there was a batch.
+
+        `now_s` is a monotonic clock. Raises CaptureError if the capture folder cannot be read,
+        JobError if the state cannot be written, and the errors of `Work.take_names`, except
+        Stopped.
+        """
+        if now_s < self._due_s:
+            return False
+        self._due_s = now_s + self._every_s
+        reached = self._reached
+        start = reached.given.to_json()
+        try:
+            given = Position.from_json(self._reader.latestOffset(start, ReadAllAvailable()))
+        except CaptureError as error:
+            self._unreadable += 1
+            if self._once or self._unreadable > RETRIES:
+                raise
+            self._work.report_failure(str(error))
+            self._due_s = now_s + self._unreadable * RETRY_S
+            return False
+        self._unreadable = 0
+        names = given.names_since(reached.given)
+        if not names:
+            return False
+        with suppress(Stopped):
+            self._work.take_names(names, reached.stream, reached.number)
+            self._reached = Reached(reached.stream, reached.number + 1, given)
+            write_aside(self._file, msgspec.json.encode(self._reached))
+        return self._reached is not reached
+
+
+def _read_nothing(path: Path, wanted: Wanted) -> Iterator[object]:
+    """Yield nothing: a run of the pipeline reads the files."""
+    return iter(())
+
+
+def _load(file: Path) -> Reached:
+    """Return the stored state; a new one if the file does not exist or is damaged."""
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Reached)
+    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
+        return Reached(str(uuid.uuid4()))
+    except OSError as error:
+        raise JobError(f"{file}: it cannot be read: {error.strerror or error}") from error

@@ -1,19 +1,18 @@
-"""Processing of the batches of a watch, on the threads that deliver them."""
+"""Settings and events of a watch, and the processing of its batches."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.spark.errors import BusyError
-from specwire.runtime.spark.live.alert_table import Line, store_alerts
 from specwire.runtime.spark.live.conversing import Rules
 from specwire.runtime.spark.pipeline.advance import advance
 from specwire.runtime.spark.pipeline.inspection import inspect
@@ -22,6 +21,10 @@ from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import Store
 from specwire.runtime.spark.pipeline.summary import Summary
 from specwire.runtime.spark.reading.stream import Patience
+from specwire.runtime.spark.report.page import draw_report
+
+FOLDER = "live"
+"""Folder in the output folder for Spark's checkpoints and the state of a watch."""
 
 PAUSE = 0.1
 """Fraction of `Watch.answers_s` without a batch after which the answers are updated at once."""
@@ -101,18 +104,16 @@ class Stopped(Exception):
 
 
 class Work:
-    """State shared by the threads. It allows one run at a time and records the first failure."""
+    """Processing of batches and updates of the answers: one run of the pipeline for each."""
 
     def __init__(self, spark: SparkSession, watch: Watch, listener: Listener, stop: threading.Event) -> None:
-        self._failure: Exception | None = None
+        self.report_failure = listener.on_failure
+        """Reports a failure after which the watch retries."""
         self._spark = spark
         self._watch = watch
         self._listener = listener
         self._stop = stop
         self._store = Store(watch.out)
-        self._lock = threading.Lock()
-        self._streams: dict[str, str] = {}
-        self._named = threading.Condition()
         self._answered = self._moved = time.monotonic()
 
     def begin(self) -> None:
@@ -121,28 +122,10 @@ class Work:
             if not run.before.run:
                 run.commit(Manifest(asked=self._watch.request.asked, answered=run.number))
 
-    def name_stream(self, name: str, stream: str) -> None:
-        """Set the id of a query, for which its batches wait."""
-        with self._named:
-            self._streams[name] = stream
-            self._named.notify_all()
-
-    def raise_failure(self) -> None:
-        """Raise the first failure of a batch; a stop is not a failure."""
-        if self._failure is not None and not isinstance(self._failure, Stopped):
-            raise self._failure
-
-    def tell_failure(self, text: str) -> None:
-        """Report a failure after which the watch retries."""
-        self._listener.on_failure(text)
-
-    def take_names(self, names: Sequence[str], number: int) -> None:
+    def take_names(self, names: Sequence[str], stream: str, number: int) -> None:
         """Process one batch of segments; raise Stopped if the batch must not begin."""
-        with self._noting_failure():
-            self._take(names, number)
-
-    def _take(self, names: Sequence[str], number: int) -> None:
-        stream = self._stream("tables")
+        if self._stop.is_set():
+            raise Stopped
         begun = time.monotonic()
         paths = [self._watch.capture / name for name in names]
         due = begun - self._answered >= self._watch.answers_s
@@ -150,12 +133,7 @@ class Work:
         took_s = time.monotonic() - begun
         self._listener.on_batch(Batch(number, len(paths), took_s, _lag_s(paths)), summary)
 
-    def take_alerts(self, found: DataFrame, number: int, line: Line | None) -> None:
-        """Store one batch of alerts."""
-        with self._noting_failure():
-            self.tell_alerts(store_alerts(self._watch.out, self._stream("alerts"), number, found, line))
-
-    def tell_alerts(self, count: int) -> None:
+    def report_alerts(self, count: int) -> None:
         """Report the number of new alerts in the table, if there are any."""
         if count:
             self._listener.on_alerts(count)
@@ -173,51 +151,29 @@ class Work:
                 self._listener.on_answers(self._advance([], answers=True))
         self._moved = time.monotonic()
 
-    def _stream(self, name: str) -> str:
-        with self._named:
-            self._named.wait_for(lambda: name in self._streams)
-            return self._streams[name]
-
     def _advance(
         self, paths: Sequence[Path], *, answers: bool, batch: tuple[str, int] | None = None
     ) -> Summary | None:
-        with self._lock:
-            request = msgspec.structs.replace(self._watch.request, answers=answers, late="keep")
-            summary = self._when_free(lambda: advance(self._spark, self._store, paths, request, batch=batch))
-            self._moved = time.monotonic()
-            if answers:
-                self._answered = self._moved
-            return summary
-
-    def _when_free(self, work: Callable[[], Summary | None]) -> Summary | None:
-        """Do the work when no other run uses the folder.
+        """Do one run, when no other run uses the folder.
 
         Raises Stopped if a stop is requested while it waits.
         """
-        told = False
+        request = msgspec.structs.replace(self._watch.request, answers=answers, late="keep")
+        waits = False
         while True:
             try:
-                return work()
+                found = advance(self._spark, self._store, paths, request, batch=batch, draw=draw_report)
+                break
             except BusyError:
-                if not told:
+                if not waits:
                     self._listener.on_wait()
-                told = True
+                waits = True
             if self._stop.wait(BUSY_S):
                 raise Stopped
-
-    @contextmanager
-    def _noting_failure(self) -> Iterator[None]:
-        """Store the first error of a block, because Spark converts errors to text.
-
-        Raises Stopped at the beginning if a stop is requested.
-        """
-        try:
-            if self._stop.is_set():
-                raise Stopped
-            yield
-        except Exception as error:
-            self._failure = self._failure or error
-            raise
+        self._moved = time.monotonic()
+        if answers:
+            self._answered = self._moved
+        return found
 
 
 def _lag_s(paths: Sequence[Path]) -> float | None:

@@ -12,12 +12,12 @@ Spark session.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 import pyarrow.compute as pc
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from specwire.runtime.spark.pipeline.answering import Answering
 from specwire.runtime.spark.pipeline.commit import Progress, Run, Steps
@@ -33,14 +33,15 @@ from specwire.runtime.spark.pipeline.summing import find_transfers, sum_up
 from specwire.runtime.spark.pipeline.taking import Taking, sort_out
 from specwire.runtime.spark.pipeline.writing import GATHERED_OCTETS, table_settings
 from specwire.runtime.spark.reading.paths import find_inputs
-from specwire.runtime.spark.report.findings import Findings, collect
-from specwire.runtime.spark.report.page import render_report
-from specwire.runtime.spark.session.interrupts import heeded_interrupts
+from specwire.runtime.spark.session.executors import check_shared
+from specwire.runtime.spark.session.java import heeded_interrupts
 from specwire.runtime.spark.session.opening import open_session
-from specwire.runtime.spark.session.sharing import check_shared
 from specwire.runtime.spark.session.target import Target
 
 REPORT = "report.html"
+
+Draw = Callable[[Summary, Callable[[str], DataFrame | None]], str]
+"""Function from the summary and a reader of the answers by name to the report as HTML."""
 
 FEW_MESSAGES = 20_000
 """Maximum messages of a small run. If the run updates answers, all messages of the folder count."""
@@ -56,10 +57,12 @@ def advance(
     *,
     batch: tuple[str, int] | None = None,
     progress: Progress | None = None,
+    draw: Draw | None = None,
 ) -> Summary | None:
     """Process new segments and return the folder's summary; None if there is no summary yet.
 
-    Segments and messages that earlier runs processed are skipped. `batch` is the id of a stream and
+    Segments and messages that earlier runs processed are skipped. `draw` draws the report
+    (`specwire.runtime.spark.report.page.draw_report`); without it none is written. `batch` is the id of a stream and
     the number of one of its batches. The manifest stores it for information only. Processed content
     is recognised by segments, not by batch numbers: if a power cut truncates the checkpoint of a
     stream, the stream uses the number again, with more segments.
@@ -76,7 +79,7 @@ def advance(
                 run.commit(_next_manifest(run, work.request, batch, nothing=True))
                 store.remember(run.number, *kept)
             return store.summary()
-        return carry_out(spark, store, run, work, batch=batch, progress=progress)
+        return carry_out(spark, store, run, work, batch=batch, progress=progress, draw=draw)
 
 
 def carry_out(
@@ -87,6 +90,7 @@ def carry_out(
     *,
     batch: tuple[str, int] | None = None,
     progress: Progress | None = None,
+    draw: Draw | None = None,
 ) -> Summary:
     """Do the work of a run that has begun, and commit it."""
     begun, request = time.monotonic(), work.request
@@ -114,9 +118,10 @@ def carry_out(
             elapsed_s=time.monotonic() - begun,
         )
         run.write(SUMMARY, summary.to_json())
-        if _reporting(request):
-            findings = _collect_findings(View(spark, store, run))
-            run.write(REPORT, render_report(summary, findings).encode())
+        if draw is not None and _reporting(request):
+            view = View(spark, store, run)
+            page = draw(summary, lambda name: view.table(name if name == FRAMES else f"{ANSWERS}/{name}"))
+            run.write(REPORT, page.encode())
     if request.answering or ANSWERS not in request.asked.layers:
         merge_small(run, store.tables())
     run.commit(_next_manifest(run, request, batch))
@@ -133,11 +138,6 @@ def is_few(run: Run, request: Request, messages: int, octets: int) -> bool:
     earlier = (rows for path, rows in run.before.rows.items() if path.startswith(f"{TYPED}/"))
     whole = messages + (sum(earlier) if request.answering else 0)
     return whole <= FEW_MESSAGES and octets <= FEW_OCTETS
-
-
-def _collect_findings(view: View) -> Findings:
-    """Collect the findings for the report from the answers as this run leaves them."""
-    return collect(lambda name: view.table(name if name == FRAMES else f"{ANSWERS}/{name}"))
 
 
 def _reporting(request: Request) -> bool:
@@ -169,11 +169,17 @@ BRIEF_JAVA = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+Use
 
 
 def run(
-    request: Request, out: Path, *, target: Target | str | None = None, progress: Progress | None = None
+    request: Request,
+    out: Path,
+    *,
+    target: Target | str | None = None,
+    progress: Progress | None = None,
+    draw: Draw | None = None,
 ) -> Summary | None:
     """Process the new segments of a capture into an output folder; return None if there are none.
 
-    `target` says where Spark runs: a master URL, or a `Target` with more settings.
+    `target` says where Spark runs: a master URL, or a `Target` with more settings. `draw` draws the
+    report, see `advance`.
 
     Raises CaptureError if the capture cannot be read, InputError if the request is invalid or the
     folder is not a pipeline output, and JobError if Spark fails or the disk is full. The folder is
@@ -202,4 +208,4 @@ def run(
         brief = where.local and is_few(begun, request, work.intake.rows, octets)
         with open_session(where, BRIEF_JAVA if brief else None) as spark:
             check_shared(spark, where, paths, out)
-            return carry_out(spark, store, begun, work, progress=tell)
+            return carry_out(spark, store, begun, work, progress=tell, draw=draw)

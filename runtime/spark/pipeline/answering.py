@@ -38,7 +38,7 @@ from specwire.runtime.spark.pipeline.store import (
 )
 from specwire.runtime.spark.pipeline.summary import UNKNOWN
 from specwire.runtime.spark.pipeline.writing import Part, copy_open, run_all, stage, without, write_empty
-from specwire.runtime.spark.session.settings import changed_settings
+from specwire.runtime.spark.session.opening import changed_settings
 
 PARTITIONS = (PROTOCOL.name, DATE.name)
 SETTINGS = {

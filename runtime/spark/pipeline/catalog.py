@@ -19,11 +19,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from specwire.runtime.spark.decoding.shape import column_lines, quote_name, quote_text
+from specwire.runtime.spark.decoding.tables import column_lines, quote_name, quote_text
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.pipeline.store import FRAMES, TYPED, Store, partition_fields, stored_schema
-from specwire.runtime.spark.reading.capture import local_path
-from specwire.runtime.spark.session.failures import describe_failure
+from specwire.runtime.spark.session.executors import local_path
+from specwire.runtime.spark.session.java import describe_failure
 
 
 class CatalogTable(NamedTuple):

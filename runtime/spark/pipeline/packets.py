@@ -32,7 +32,7 @@ from specwire.runtime.pcap.recording import PacketFile, digest_file
 from specwire.runtime.spark.errors import JobError
 from specwire.runtime.spark.pipeline.inspection import Holding, Inspected
 from specwire.runtime.spark.pipeline.ledger import Entry, Ledger, Outcome
-from specwire.runtime.spark.reading.packets import packages_of
+from specwire.runtime.spark.reading.capture import packages_of
 
 FOLDER = "packets"
 """Folder of the staged segments in a run's staging folder. They are not committed."""

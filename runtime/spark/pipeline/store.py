@@ -37,7 +37,7 @@ from specwire.runtime.spark.pipeline.ledger import Ledger, read_ledger
 from specwire.runtime.spark.pipeline.manifest import Manifest, read_manifest
 from specwire.runtime.spark.pipeline.summary import Summary, read_summary
 from specwire.runtime.spark.protocols import known_protocols, load_schemas
-from specwire.runtime.spark.reading.capture import literal_path
+from specwire.runtime.spark.session.executors import literal_path
 
 FRAMES, LATE, TYPED, ANSWERS, STATE = "frames", "late", "typed", "answers", "state"
 

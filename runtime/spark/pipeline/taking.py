@@ -27,10 +27,9 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from specwire.generated.schema import ERROR
 from specwire.runtime.spark.decoding.decode import decode
-from specwire.runtime.spark.decoding.payloads import with_payloads
-from specwire.runtime.spark.decoding.shape import FRAMES as RAW_FRAMES
-from specwire.runtime.spark.decoding.shape import NOTED, OCTETS, name_noted
-from specwire.runtime.spark.decoding.tables import ERRORS, tables
+from specwire.runtime.spark.decoding.options import CAPTURE, ENVELOPE, NOTED, OCTETS, name_noted
+from specwire.runtime.spark.decoding.options import FRAMES as RAW_FRAMES
+from specwire.runtime.spark.decoding.tables import ERRORS, tables, with_payloads
 from specwire.runtime.spark.errors import JobError
 from specwire.runtime.spark.pipeline.commit import Run, Steps
 from specwire.runtime.spark.pipeline.counts import choose_width_ms, count_rows
@@ -49,7 +48,7 @@ from specwire.runtime.spark.pipeline.writing import (
     write_table,
 )
 from specwire.runtime.spark.protocols import known_protocols
-from specwire.runtime.spark.reading.capture import CAPTURE, ENVELOPE, literal_path
+from specwire.runtime.spark.session.executors import literal_path
 
 
 class Sorted(msgspec.Struct, frozen=True):

@@ -30,8 +30,8 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantT
 from specwire.runtime.spark.answers.step import OPEN
 from specwire.runtime.spark.pipeline.commit import Area, Run
 from specwire.runtime.spark.pipeline.store import DATE, HOUR, ROW_SCHEMA
-from specwire.runtime.spark.reading.capture import local_path
-from specwire.runtime.spark.session.settings import changed_settings
+from specwire.runtime.spark.session.executors import local_path
+from specwire.runtime.spark.session.opening import changed_settings
 
 TASKS_AT_ONCE = 3
 

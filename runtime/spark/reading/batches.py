@@ -1,27 +1,40 @@
-"""Decoder of batches of captured messages, without a Spark session.
+"""Filtering and decoding of batches of captured messages, without a Spark session.
 
 The readers of the data source use it. The result is that of
 `specwire.runtime.spark.decoding.decode`, column for column and row for row.
+
+Spark passes the filters of a query to a Python data source (``pushFilters``). Filters on the tap's
+columns are evaluated here as one Arrow expression. Row groups are skipped by the minima and maxima
+in a segment's footer. Rows that do not match are dropped before they are decoded. All other filters
+are returned to Spark.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from pyarrow import fs
+from pyspark.sql import datasource
+from pyspark.sql.datasource import Filter, In, IsNotNull, IsNull, Not
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
-from specwire.runtime.spark.decoding.arrow import count_octets
-from specwire.runtime.spark.decoding.options import Mode, Options
-from specwire.runtime.spark.decoding.shape import (
+from specwire.runtime.capture.segments import COLUMNS, Segment
+from specwire.runtime.spark.decoding.backends import count_octets
+from specwire.runtime.spark.decoding.options import (
     INPUT_FILE,
     NOTED,
     RECORD_FRAMES,
     RECORD_ID,
+    Mode,
+    Options,
     name_noted,
     schema_of,
 )
@@ -31,7 +44,22 @@ from specwire.runtime.spark.protocols import load_columns, load_schemas
 Arrays: TypeAlias = "pa.Array[Any]"
 """One array of any type."""
 
+PUSHED = ("ts", "seq", "protocol", "tap", "conversation", "sender")
+"""Columns of a segment whose filters are evaluated here."""
+
+SETTING = "spark.sql.python.filterPushdown.enabled"
+"""Spark setting that must be on: without it, Spark refuses to read a source with `pushFilters`."""
+
+_COMPARISONS: Mapping[type[Filter], Callable[[Any, Any], Any]] = {
+    datasource.EqualTo: operator.eq,
+    datasource.GreaterThan: operator.gt,
+    datasource.GreaterThanOrEqual: operator.ge,
+    datasource.LessThan: operator.lt,
+    datasource.LessThanOrEqual: operator.le,
+}
+
 _compute: Any = pc
+_FORMAT = ds.ParquetFileFormat()
 
 
 class Reader:
@@ -93,14 +121,18 @@ class Reader:
             return found
         return found if kept.true_count == len(kept) else found.filter(kept)
 
-
-def quarantined(reader: Reader, kind: str, reason: str, file: str) -> pa.RecordBatch:
-    """Return a row without a message; its `_error` describes what cannot be read in a file."""
-    row: dict[str, object] = dict.fromkeys(reader.schema.fieldNames())
-    row["_error"] = {"kind": kind, "text": reason}
-    required: Mapping[str, object] = {"octets": 0, "_octets": 0, RECORD_ID.name: "", INPUT_FILE.name: file}
-    row |= {name: value for name, value in required.items() if name in row}
-    return pa.RecordBatch.from_pylist([row], schema=reader.arrow)
+    def error_row(self, kind: str, reason: str, file: str) -> pa.RecordBatch:
+        """Return a row without a message; its `_error` says what cannot be read in a file."""
+        row: dict[str, object] = dict.fromkeys(self.schema.fieldNames())
+        row["_error"] = {"kind": kind, "text": reason}
+        required: Mapping[str, object] = {
+            "octets": 0,
+            "_octets": 0,
+            RECORD_ID.name: "",
+            INPUT_FILE.name: file,
+        }
+        row |= {name: value for name, value in required.items() if name in row}
+        return pa.RecordBatch.from_pylist([row], schema=self.arrow)
 
 
 def _check(batch: pa.RecordBatch, errors: Arrays, file: str) -> None:
@@ -128,3 +160,89 @@ def _pruned(array: Arrays, field: StructField) -> Arrays:
     names = field.dataType.fieldNames()
     kept: Sequence[Arrays] = [_compute.struct_field(array, name) for name in names]
     return pa.StructArray.from_arrays(kept, names=names, mask=array.is_null())
+
+
+class PushedFilters:
+    """Conjunction of the filters that are evaluated here.
+
+    Attributes:
+        columns: the columns of a segment that the filters use.
+    """
+
+    def __init__(self) -> None:
+        self.columns: tuple[str, ...] = ()
+        self._expression: Any = None
+
+    def take(self, filters: Iterable[Filter], named: Mapping[str, str]) -> list[Filter]:
+        """Take the filters that can be evaluated here and return the others.
+
+        `named` maps each decoded column that comes from the tap to its name in a segment.
+        """
+        left: list[Filter] = []
+        for one in filters:
+            found = _translate(one, named)
+            if found is None:
+                left.append(one)
+                continue
+            column, expression = found
+            self.columns = tuple(dict.fromkeys([*self.columns, column]))
+            self._expression = expression if self._expression is None else self._expression & expression
+        return left
+
+    def row_groups(self, segment: Segment) -> list[tuple[int, int]]:
+        """Return number and size in octets of each row group that may have matching messages."""
+        fragment: Any = _FORMAT.make_fragment(str(segment.path), fs.LocalFileSystem())
+        if self._expression is not None:
+            fragment = fragment.subset(self._expression, schema=COLUMNS)
+        return [(group.id, group.total_byte_size) for group in fragment.row_groups]
+
+    def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the matching messages of a batch."""
+        return batch if self._expression is None else batch.filter(self._expression)
+
+    @property
+    def takes_nothing(self) -> bool:
+        """Whether the filters match a row without values, as it is returned for a damaged file."""
+        empty = pa.RecordBatch.from_pylist([{}], schema=COLUMNS)
+        return self.apply(empty).num_rows == 1
+
+
+def _translate(one: Filter, named: Mapping[str, str]) -> tuple[str, Any] | None:
+    """Return the column and the Arrow expression of a filter; None if it is not evaluated here."""
+    if isinstance(one, Not):
+        found = _translate(one.child, named)
+        if found is None:
+            return None
+        column, expression = found
+        # Arrow's `isin` is false for null.
+        valid = _compute.field(column).is_valid()
+        return column, ~expression & valid if isinstance(one.child, In) else ~expression
+    attribute: tuple[str, ...] = getattr(one, "attribute", ())
+    name = named.get(attribute[0]) if len(attribute) == 1 else None
+    if name not in PUSHED:
+        return None
+    field = _compute.field(name)
+    if isinstance(one, IsNull):
+        return name, field.is_null()
+    if isinstance(one, IsNotNull):
+        return name, field.is_valid()
+    if isinstance(one, In):
+        scalars = [_scalar(name, value) for value in one.value]
+        if None in scalars or not scalars:
+            return None
+        return name, field.isin(pa.array([scalar.as_py() for scalar in scalars], scalars[0].type))
+    compare = _COMPARISONS.get(type(one))
+    scalar = None if compare is None else _scalar(name, getattr(one, "value", None))
+    return None if compare is None or scalar is None else (name, compare(field, scalar))
+
+
+def _scalar(column: str, value: object) -> Any:
+    """Return a literal in the type of its column; None if Spark compares it in another type."""
+    kind = COLUMNS.field(column).type
+    if pa.types.is_timestamp(kind):
+        fits = isinstance(value, datetime) and value.tzinfo is not None
+    elif pa.types.is_integer(kind):
+        fits = type(value) is int and -(1 << 63) <= value < 1 << 63
+    else:
+        fits = isinstance(value, str)
+    return pa.scalar(value, kind) if fits else None

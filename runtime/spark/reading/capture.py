@@ -4,60 +4,47 @@ One truncated Parquet file fails a whole Spark query, with a long Java stack tra
 is read first. Depending on `damaged`, the first file that is not a whole segment is reported in one
 sentence, or all such files are skipped. The check and Spark both ignore hidden files (segments that
 are being written).
+
+A Python data source reads packet captures, in one task per file, because the reassembly of TCP and
+ZMTP is sequential work over one file. Connections are followed within a file, not across files. The
+task logs the parts of a file that cannot be read (octets that the recorder missed, encrypted
+connections, a truncated last record) in the sentences of `specwire decode`.
 """
 
 from __future__ import annotations
 
 import logging
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Literal
+from types import ModuleType
+from typing import Literal, cast
 
+import msgspec
+import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    DataType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from specwire.runtime.capture.errors import CaptureError
-from specwire.runtime.capture.names import SUFFIX
 from specwire.runtime.capture.segments import Survey
+from specwire.runtime.packages import PackageError, load_package
+from specwire.runtime.pcap.choosing import in_order
+from specwire.runtime.pcap.recording import PacketFile
+from specwire.runtime.spark.decoding.options import CAPTURE, one_of
 from specwire.runtime.spark.errors import InputError
-from specwire.runtime.spark.reading.packets import read_packets
+from specwire.runtime.spark.protocols import known_protocols
 from specwire.runtime.spark.reading.paths import find_inputs
-
-
-def _column(name: str, kind: DataType, comment: str) -> StructField:
-    return StructField(name, kind, metadata={"comment": comment})
-
-
-ENVELOPE = StructType(
-    [
-        _column("ts", TimestampType(), "when the tap saw the message, to the microsecond, UTC"),
-        _column("mono", LongType(), "the tap's monotonic clock, nanoseconds"),
-        _column("seq", LongType(), "count of the tap's messages, from 0, without gaps"),
-        _column("protocol", StringType(), "name of the generated package, as the tap stated it"),
-        _column("tap", StringType(), "id of the tap"),
-        _column("conversation", StringType(), "one connection, as the tap names it"),
-        _column("sender", StringType(), "role letter of the side that sent the message"),
-        _column("peer", StringType(), "the other side's identity, as the tap saw it"),
-    ]
-)
-"""Columns that a tap records about a message, besides its frames."""
-
-CAPTURE = StructType([*ENVELOPE, _column("frames", ArrayType(BinaryType()), "the message, frame by frame")])
-
+from specwire.runtime.spark.session.executors import literal_path
 
 Damaged = Literal["fail", "skip", "quarantine"]
 """Treatment of a file that is not a whole segment: fail, skip the file, or return a row for it."""
+
+PACKETS = "specwire_packets"
+"""Format of `PacketSource`."""
 
 _log = logging.getLogger(__name__)
 
@@ -82,24 +69,15 @@ def read_capture(
     for bad in survey.unsound:
         _log.warning("skipped: %s", bad.reason)
     frames = [read_packets(spark, inputs.packets, CAPTURE)] if inputs.packets else []
-    if inputs.folder is not None and not (survey.unsound or survey.replaced or frames):
-        frames.append(read_parquet(spark, inputs.folder, CAPTURE))
-    elif survey.sound:
-        frames.append(
-            spark.read.schema(CAPTURE).parquet(*(literal_path(segment.path) for segment in survey.sound))
-        )
+    if survey.sound:
+        paths = (literal_path(segment.path) for segment in survey.sound)
+        frames.append(spark.read.schema(CAPTURE).parquet(*paths))
     return reduce(DataFrame.unionByName, frames)
 
 
 def read_damaged(word: str, known: Sequence[Damaged]) -> Damaged:
-    """Return the value of option `damaged`.
-
-    Raises InputError for a word that is not in `known`.
-    """
-    for one in known:
-        if word.casefold() == one:
-            return one
-    raise InputError(f"option 'damaged' is {word!r}; it may be {' or '.join(known)}")
+    """Return the value of option `damaged`; raise InputError for a word that is not in `known`."""
+    return cast(Damaged, one_of("damaged", word.casefold(), known, word))
 
 
 def check_survey(survey: Survey, damaged: Damaged) -> None:
@@ -111,20 +89,78 @@ def check_survey(survey: Survey, damaged: Damaged) -> None:
         raise CaptureError(survey.unsound[0].reason)
 
 
-def read_parquet(spark: SparkSession, folder: Path, schema: StructType | None = None) -> DataFrame:
-    """Return the Parquet files of a local folder, whose name may hold any character."""
-    reader = spark.read if schema is None else spark.read.schema(schema)
-    return reader.option("pathGlobFilter", f"*{SUFFIX}").parquet(literal_path(folder))
+@dataclass
+class OneFile(InputPartition):
+    """Partition of one file, read by one task."""
+
+    path: Path
 
 
-def literal_path(path: Path) -> str:
-    """Return a path to read from, escaped so that Hadoop does not take it for a pattern."""
-    return re.sub(r"([\\*?\[\]{}])", r"\\\1", local_path(path))
+class PacketSource(DataSource):
+    """Data source of the messages in packet captures; option `paths` has their names as JSON."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name for `format`."""
+        return PACKETS
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Return a reader of the columns of a capture, in the caller's schema."""
+        return _PacketReader(msgspec.json.decode(self.options["paths"], type=list[str]), schema)
 
 
-def local_path(path: Path) -> str:
-    """Return a path to write to, as a ``file:`` address.
+class _PacketReader(DataSourceReader):
+    def __init__(self, paths: Sequence[str], schema: StructType) -> None:
+        self._paths, self._schema = paths, schema
 
-    On a cluster, paths without a scheme may refer to another file system (HDFS).
+    def partitions(self) -> Sequence[InputPartition]:
+        return [OneFile(Path(path)) for path in self._paths]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        schema = to_arrow_schema(self._schema, timezone="UTC")
+        file = PacketFile(cast(OneFile, partition).path, packages_of(None))
+        for table in file.read():
+            yield from table.cast(schema).to_batches()
+        log_notes(file)
+
+
+def register_source(spark: SparkSession, source: type[DataSource]) -> None:
+    """Register a Python data source in a session, including one from `newSession`."""
+    try:
+        spark.dataSource.register(source)
+    except AnalysisException as error:
+        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+            raise
+        # Spark looked the name up in this thread's active session; `createDataFrame` makes ours
+        # active.
+        spark.createDataFrame([], "nothing INT")
+        spark.dataSource.register(source)
+
+
+def read_packets(spark: SparkSession, paths: Sequence[Path], schema: StructType) -> DataFrame:
+    """Return the messages of packet captures in `schema`, the columns of a capture.
+
+    The protocol of each connection is detected automatically.
     """
-    return f"file:{path.resolve()}"
+    register_source(spark, PacketSource)
+    names = msgspec.json.encode([str(path.resolve()) for path in paths]).decode()
+    return spark.read.format(PACKETS).schema(schema).option("paths", names).load()
+
+
+def packages_of(protocol: str | None) -> tuple[ModuleType, ...]:
+    """Return the packages that may read a connection: one protocol's, or all by preference.
+
+    Raises:
+        InputError: the protocol has no package.
+    """
+    names = in_order(known_protocols()) if protocol is None else [protocol]
+    try:
+        return tuple(map(load_package, names))
+    except PackageError as error:
+        raise InputError(str(error)) from error
+
+
+def log_notes(file: PacketFile) -> None:
+    """Log the parts of a file that could not be read."""
+    for note in file.notes:
+        _log.warning("%s: %s", file.path, note)

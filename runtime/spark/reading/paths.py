@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, cast
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -23,6 +23,7 @@ from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.names import SUFFIX, find_replaced, is_visible
 from specwire.runtime.capture.segments import Survey, list_all, survey_files
 from specwire.runtime.pcap.packets import is_packets
+from specwire.runtime.spark.decoding.options import one_of
 from specwire.runtime.spark.errors import InputError
 
 Form = Literal["", "capture", "pcap"]
@@ -40,13 +41,11 @@ class Inputs:
         segments: files that should be capture segments, unread.
         packets: files that should be packet captures, unread.
         replaced: segments that a compacted segment replaces.
-        folder: the folder if the inputs are the segments of exactly one folder.
     """
 
     segments: tuple[Path, ...] = ()
     packets: tuple[Path, ...] = ()
     replaced: tuple[Path, ...] = ()
-    folder: Path | None = None
 
     def survey(self) -> Survey:
         """Read the footer of every segment."""
@@ -68,11 +67,7 @@ def read_names(given: Mapping[str, str]) -> tuple[str, ...]:
 
 def read_form(word: str) -> Form:
     """Return the value of option `from`; raise InputError for an unknown one."""
-    for known in get_args(Form):
-        if word.casefold() == known:
-            form: Form = known
-            return form
-    raise InputError(f"option 'from' is {word!r}; it may be capture or pcap")
+    return cast(Form, one_of("from", word.casefold(), ("capture", "pcap"), word)) if word else ""
 
 
 def find_inputs(names: Sequence[Path | str], form: Form = "") -> Inputs:
@@ -96,7 +91,6 @@ def find_inputs(names: Sequence[Path | str], form: Form = "") -> Inputs:
         tuple(path for path in segments if path not in replaced),
         tuple(_unique(path for one in found for path in one.packets)),
         tuple(sorted(replaced)),
-        found[0].folder if len(found) == 1 else None,
     )
 
 
@@ -131,15 +125,14 @@ def holds_packet_captures(folder: Path) -> bool:
 
 def _find(name: Path | str, form: Form) -> Iterator[Inputs]:
     path = local_path_of(name)
-    if isinstance(name, Path) or path.exists() or not _PATTERN.search(str(path)):
-        yield _look_at(path, form)
-        return
-    matches = sorted({match for pattern in _expand(str(path)) for match in glob.glob(pattern)})
-    visible = [Path(match) for match in matches if Path(match).name[0] not in "._"]
-    if not visible:
-        raise CaptureError(f"{path}: no file or folder matches this pattern")
-    for match in visible:
-        yield _look_at(match, form)
+    matches = [path]
+    if not (isinstance(name, Path) or path.exists()) and _PATTERN.search(str(path)):
+        found = {Path(match) for pattern in _expand(str(path)) for match in glob.glob(pattern)}
+        matches = sorted(match for match in found if match.name[0] not in "._")
+        if not matches:
+            raise CaptureError(f"{path}: no file or folder matches this pattern")
+    for match in matches:
+        yield _look_into(match, form) if match.is_dir() else _look_at(match, form)
 
 
 def _expand(pattern: str) -> Iterator[str]:
@@ -150,8 +143,6 @@ def _expand(pattern: str) -> Iterator[str]:
 
 
 def _look_at(path: Path, form: Form) -> Inputs:
-    if path.is_dir():
-        return _look_into(path, form)
     if not path.exists():
         raise CaptureError(f"{path}: there is no such capture folder or file")
     if form == "pcap" or (form == "" and path.suffix != SUFFIX and _holds_packets(path)):
@@ -168,7 +159,7 @@ def _look_into(folder: Path, form: Form) -> Inputs:
         raise CaptureError(f"{folder}: the capture cannot be read: {error.strerror}") from error
     if form == "capture" or (form == "" and any(map(is_visible, names))):
         segments, replaced = list_all(folder)
-        return Inputs(tuple(segments), (), tuple(replaced), folder)
+        return Inputs(tuple(segments), (), tuple(replaced))
     packets = tuple(folder / name for name in names if _holds_packets(folder / name))
     if packets:
         return Inputs(packets=packets)

@@ -32,7 +32,7 @@ from pyspark.sql.datasource import (
     Filter,
     InputPartition,
 )
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructType
 
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.segments import list_protocols, read_footer
@@ -42,20 +42,26 @@ from specwire.runtime.spark.decoding.options import (
     KNOWN,
     Mode,
     Options,
+    check_columns,
     check_messages,
     read_options,
     resolve_dialect,
+    schema_of,
 )
-from specwire.runtime.spark.decoding.shape import check_columns, schema_of
 from specwire.runtime.spark.errors import InputError
-from specwire.runtime.spark.protocols import load_schemas
-from specwire.runtime.spark.reading.batches import Reader, quarantined
-from specwire.runtime.spark.reading.capture import Damaged, check_survey, read_damaged
-from specwire.runtime.spark.reading.filters import SETTING, PushedFilters
-from specwire.runtime.spark.reading.packets import OneFile, log_notes, packages_of, register_source
-from specwire.runtime.spark.reading.paths import find_inputs, local_path_of, read_form, read_names
+from specwire.runtime.spark.reading.batches import SETTING, PushedFilters, Reader
+from specwire.runtime.spark.reading.capture import (
+    Damaged,
+    OneFile,
+    check_survey,
+    log_notes,
+    packages_of,
+    read_damaged,
+    register_source,
+)
+from specwire.runtime.spark.reading.paths import Form, find_inputs, local_path_of, read_form, read_names
 from specwire.runtime.spark.reading.stream import PATIENCE, FolderStream, Wanted, read_patience
-from specwire.runtime.spark.session.shipping import ship_packages
+from specwire.runtime.spark.session.executors import ship_packages
 
 NAME = "specwire"
 DECODING = tuple(name for name in KNOWN if name not in {"debug", "u64"})
@@ -92,7 +98,7 @@ class SourceRequest:
     """Checked options of one reading."""
 
     names: tuple[str, ...]
-    form: str
+    form: Form
     protocol: str
     asked: Options
     damaged: Damaged
@@ -125,8 +131,9 @@ class SpecwireSource(DataSource):
         fields = schema_of(request.protocol, request.asked)
         if not self._creates_table:
             return fields
-        stored = {STORED: msgspec.json.encode({**self._given, "protocol": request.protocol}).decode()}
-        return StructType([_with_metadata(field, stored) for field in fields])
+        stored = msgspec.json.encode({**self._given, "protocol": request.protocol}).decode()
+        fields["_message"].metadata[STORED] = stored
+        return fields
 
     def reader(self, schema: StructType) -> SpecwireReader:
         """Return the batch reader; raise InputError for a schema set by the caller."""
@@ -162,12 +169,6 @@ class SpecwireSource(DataSource):
         return request
 
 
-def _with_metadata(field: StructField, more: Mapping[str, str]) -> StructField:
-    if field.name != "_message":
-        return field
-    return StructField(field.name, field.dataType, field.nullable, {**field.metadata, **more})
-
-
 def _table_options(given: Mapping[str, str]) -> dict[str, str]:
     """Return the options of a catalog table without its properties."""
     own = {
@@ -175,7 +176,7 @@ def _table_options(given: Mapping[str, str]) -> dict[str, str]:
         for name, value in given.items()
         if name.startswith(TABLE_OPTION)
     }
-    return own if "paths" in own else {**own, "path": given["path"]} if "path" in given else own
+    return {**own, "path": given["path"]} if "path" in given and "paths" not in own else own
 
 
 def _stored(schema: StructType) -> dict[str, str]:
@@ -186,28 +187,29 @@ def _stored(schema: StructType) -> dict[str, str]:
     return {}
 
 
-def _check_options(given: Mapping[str, str]) -> tuple[Options, Damaged]:
+def _check_options(given: Mapping[str, str]) -> tuple[Options, Damaged, Form]:
+    """Return the values of the options that need no file; raise InputError if invalid."""
     asked = read_options({name: value for name, value in given.items() if name not in OWN}, DECODING, OPTIONS)
-    read_form(given.get("from", ""))
     read_patience(given)
-    return asked, read_damaged(given.get("damaged") or "fail", ("fail", "quarantine"))
+    damaged = read_damaged(given.get("damaged") or "fail", ("fail", "quarantine"))
+    return asked, damaged, read_form(given.get("from", ""))
 
 
 def _resolve(given: Mapping[str, str]) -> SourceRequest:
     """Return the request that the options describe; raise InputError or CaptureError if invalid."""
-    asked, damaged = _check_options(given)
-    names, form = read_names(given), read_form(given.get("from", ""))
+    asked, damaged, form = _check_options(given)
+    names = read_names(given)
     stated = given.get("protocol") or _find_protocol(names, form, damaged)
     protocol = resolve_dialect(stated, asked.dialect)
-    check_messages(protocol, asked.message, load_schemas(protocol).SCHEMAS)
+    check_messages(protocol, asked.message)
     check_columns(protocol, asked.columns)
     if not names:
         find_inputs(names)
     return SourceRequest(names, form, protocol, asked, damaged)
 
 
-def _find_protocol(names: Sequence[str], form: str, damaged: Damaged) -> str:
-    inputs = find_inputs(names, read_form(form))
+def _find_protocol(names: Sequence[str], form: Form, damaged: Damaged) -> str:
+    inputs = find_inputs(names, form)
     if inputs.packets:
         raise InputError(
             f"{inputs.packets[0]}: a packet capture does not state its protocol: name it with the option 'protocol'"
@@ -262,7 +264,7 @@ class SpecwireReader(DataSourceReader):
 
         Raises CaptureError for a file that is not a segment, unless it is quarantined.
         """
-        inputs = find_inputs(self.request.names, read_form(self.request.form))
+        inputs = find_inputs(self.request.names, self.request.form)
         survey = inputs.survey()
         check_survey(survey, self.request.damaged)
         found: list[InputPartition] = [OneFile(path) for path in inputs.packets]
@@ -346,7 +348,7 @@ class SpecwireReader(DataSourceReader):
         if self.request.asked.mode is Mode.FAILFAST:
             raise InputError(reason)
         if self.request.asked.mode is Mode.PERMISSIVE and self._selection.takes_nothing:
-            yield quarantined(reader, kind, reason, Path(path).absolute().as_uri())
+            yield reader.error_row(kind, reason, Path(path).absolute().as_uri())
 
 
 def _narrow(batch: pa.RecordBatch, wanted: Wanted | None) -> pa.RecordBatch:

@@ -34,7 +34,7 @@ from specwire.runtime.spark.pipeline.summary import (
 from specwire.runtime.spark.protocols import known_protocols, role_name
 from specwire.runtime.spark.report import queries
 from specwire.runtime.spark.report.charts import plot_conversations, plot_latency, plot_messages
-from specwire.runtime.spark.report.findings import Findings, Violation
+from specwire.runtime.spark.report.findings import Findings, Tables, Violation, collect
 from specwire.runtime.spark.report.peers import plot_peers
 from specwire.runtime.spark.report.raw import RawFrame, dump_frames
 from specwire.runtime.spark.report.svg import SERIES, Figure
@@ -158,6 +158,11 @@ class View(msgspec.Struct, frozen=True):
     def sections(self) -> tuple[Section, ...]:
         """The sections of all chapters."""
         return tuple(section for chapter in self.chapters for section in chapter.sections)
+
+
+def draw_report(summary: Summary, tables: Tables) -> str:
+    """Return the report of a pipeline's output; `tables` reads an answer, or the frames, by name."""
+    return render_report(summary, collect(tables))
 
 
 def render_report(summary: Summary, findings: Findings, *, most_octets: int = MOST_OCTETS) -> str:

@@ -2,7 +2,7 @@
 
 This program does not control the server: only SQL settings of this session can be changed. The
 server must see the files of captures and outputs under the same paths
-(`specwire.runtime.spark.session.sharing` checks this). PySpark tries for ten minutes to reach a
+(`specwire.runtime.spark.session.executors` checks this). PySpark tries for ten minutes to reach a
 server that does not exist. So this module first checks whether a server answers.
 """
 
@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, cast
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from specwire.runtime.spark.cluster.contents import ENVIRONMENT, Package, read_package
+from specwire.runtime.spark.cluster.package import ENVIRONMENT, PYTHON, read_package
 from specwire.runtime.spark.errors import InputError, JobError
-from specwire.runtime.spark.session.failures import as_job_errors
-from specwire.runtime.spark.session.java import changed_environment, quiet_driver
-from specwire.runtime.spark.session.shipping import runtime_settings, ship_packages
+from specwire.runtime.spark.session.executors import ship_packages
+from specwire.runtime.spark.session.java import as_job_errors, changed_environment, quiet_driver
 
 if TYPE_CHECKING:
     from pyspark.sql.connect.client import DefaultChannelBuilder
@@ -62,8 +61,11 @@ def open_remote(url: str, package: Path | None, settings: Mapping[str, str]) -> 
             session = _connect(builder)
             try:
                 if shipped is not None:
-                    _ship(session, shipped)
-                for name, value in {**settings, **runtime_settings(shipped)}.items():
+                    session.addArtifacts(f"{shipped.archive}#{ENVIRONMENT}", archive=True)
+                    if shipped.jar is not None:
+                        session.addArtifacts(str(shipped.jar))
+                    settings = {**settings, "spark.sql.execution.pyspark.python": PYTHON}
+                for name, value in settings.items():
                     if name.startswith("spark.sql."):
                         session.conf.set(name, value)
                 ship_packages(session)
@@ -79,12 +81,6 @@ def _connect(builder: DefaultChannelBuilder) -> SparkSession:
     session = RemoteSession.builder.channelBuilder(builder).create()
     session.client.set_retry_policies([DefaultPolicy(max_retries=RETRIES)])
     return cast(SparkSession, session)
-
-
-def _ship(session: SparkSession, package: Package) -> None:
-    session.addArtifacts(f"{package.archive}#{ENVIRONMENT}", archive=True)
-    if package.jar is not None:
-        session.addArtifacts(str(package.jar))
 
 
 def _is_there(name: str) -> bool:

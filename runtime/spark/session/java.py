@@ -1,4 +1,13 @@
-"""Java process of a Spark driver: its start, with output to a log file, and its end.
+"""Java process of a Spark driver: its start, its end, its errors, and keyboard interrupts.
+
+This is the only module that uses private state of PySpark and py4j, in two places. Neither has a
+public way.
+
+- PySpark keeps the Java process in class attributes of `SparkContext`, and ends it only when Python
+  ends. To end it with the session, and to start another one later, these attributes are reset.
+- Python raises KeyboardInterrupt at the current position of the main thread. If that is in py4j's
+  clean-up of a Java object, Python prints the traceback and the interrupt is lost. The clean-up is
+  recognised by the names of py4j's functions.
 
 Spark's launcher writes much to standard error, in part before logging is configured (the Java
 launcher writes the note about incubator modules). So the process writes to a log file from the
@@ -9,22 +18,38 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has no types
 from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException, PythonException
 from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 
-from specwire.runtime.spark.session.failures import as_job_errors
+from specwire.runtime.spark.errors import JobError
 
 ENDING_S = 30.0
 """Timeout for the end of the Java process, in seconds."""
+
+AGAIN_S = 0.05
+"""Time in seconds after which a clean-up of py4j, which takes microseconds, has ended."""
+
+_CLEAN_UPS = ("_garbage_collect_object", "_garbage_collect_connection")
+"""Functions that py4j calls, at any time, when Python releases a Java object."""
+
+_TRACEBACK = "Traceback (most recent call last)"
+_ABSENT = re.compile(r"No module named '?(specwire|msgspec|numpy|pyarrow|pandas)\b")
+_OUT_OF_MEMORY = b"java.lang.OutOfMemoryError"
+_SEARCHED_OCTETS = 4 << 20
+"""Octets that are searched at the end of a log."""
 
 
 @contextmanager
@@ -77,15 +102,11 @@ def _deferred_interrupt() -> Iterator[None]:
 
     If PySpark is interrupted while it starts Java, it leaves a process that waits for ever.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     interrupts: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
-    try:
+    with _kept_interrupt():
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
         yield
-    finally:
-        signal.signal(signal.SIGINT, before)
     if interrupts:
         raise KeyboardInterrupt
 
@@ -103,6 +124,78 @@ def _kept_interrupt() -> Iterator[None]:
     finally:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, before)
+
+
+class Interrupts:
+    """Record of whether the user has interrupted the work.
+
+    A clean-up that swallows every exception may swallow KeyboardInterrupt, and the job would
+    continue. So the handler also records the signal, and `heed` raises it again at the next step.
+    In a clean-up of py4j the handler raises nothing, and sends the signal again afterwards.
+    """
+
+    def __init__(self) -> None:
+        self._seen = False
+        self._again: threading.Timer | None = None
+
+    def note(self, number: int, frame: FrameType | None) -> None:
+        """Record the signal, and raise KeyboardInterrupt; in a clean-up of py4j, send it again."""
+        self._seen = True
+        if not _cleans_up(frame):
+            raise KeyboardInterrupt
+        self.end()
+        self._again = threading.Timer(AGAIN_S, signal.pthread_kill, (threading.get_ident(), number))
+        self._again.daemon = True
+        self._again.start()
+
+    def heed(self) -> None:
+        """Raise KeyboardInterrupt if there was one."""
+        if self._seen:
+            raise KeyboardInterrupt
+
+    def end(self) -> None:
+        """Stop sending signals."""
+        if self._again is not None:
+            self._again.cancel()
+            self._again.join()
+
+
+@contextmanager
+def heeded_interrupts() -> Iterator[Interrupts]:
+    """Record interrupts during a block; after an interrupt, the block always ends with an error.
+
+    Signals are not handled here if this is not the main thread or another handler is installed.
+    """
+    interrupts = Interrupts()
+    ours = (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    )
+    if not ours:
+        yield interrupts
+        return
+    signal.signal(signal.SIGINT, interrupts.note)
+    try:
+        yield interrupts
+    except Exception:
+        # The interrupted call may fail with another error, and then that error is raised.
+        interrupts.heed()
+        raise
+    else:
+        interrupts.heed()
+    finally:
+        interrupts.end()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _cleans_up(frame: FrameType | None) -> bool:
+    """Return whether the frame is in a clean-up of py4j, or in a function called by one."""
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name in _CLEAN_UPS and "py4j" in Path(code.co_filename).parts:
+            return True
+        frame = frame.f_back
+    return False
 
 
 @contextmanager
@@ -148,3 +241,53 @@ def quiet_driver() -> Iterator[None]:
 
 def _is_not_py4j(record: logging.LogRecord) -> bool:
     return "py4j" not in Path(record.pathname).parts
+
+
+@contextmanager
+def as_job_errors(place: str, log: Path | None = None) -> Iterator[None]:
+    """Raise Spark's errors in the block as JobError; `place` says where to look, in parentheses.
+
+    If Java runs out of memory, it ends without an answer; only its log, if given, has the reason.
+    """
+    try:
+        yield
+    except (PySparkException, Py4JError, ConnectionError) as error:
+        told = describe_failure(error)
+        if log is not None and _ran_out_of_memory(log):
+            told = f"Spark has run out of memory: give its driver more, by `spark-submit --driver-memory`; {told}"
+        raise JobError(f"{told} ({place})") from error
+
+
+def _ran_out_of_memory(log: Path) -> bool:
+    with suppress(OSError), log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - _SEARCHED_OCTETS))
+        return _OUT_OF_MEMORY in file.read(_SEARCHED_OCTETS)
+    return False
+
+
+def describe_failure(error: Exception) -> str:
+    """Return the line of Spark's error that describes the cause.
+
+    For a failed worker it is the last line of the traceback; for Java, the first line that names an
+    exception. For specwire's own errors it is their original sentence.
+    """
+    line = _telling_line(error)
+    if _ABSENT.search(line):
+        line += "; the executors' Python lacks it: ship it with --package (see `specwire pipeline package`)"
+    return line
+
+
+def _telling_line(error: Exception) -> str:
+    # Spark Connect includes the server's stack trace, if its settings allow it.
+    told, _, _ = str(error).partition("JVM stacktrace:")
+    lines = [line.strip() for line in told.splitlines() if line.strip()] or [type(error).__name__]
+    if isinstance(error, PythonException) or any(_TRACEBACK in line for line in lines):
+        lines = [line for line in reversed(lines) if re.match(r"[\w.]+(Error|Exception)\b", line)] or lines
+    elif isinstance(error, PySparkException):
+        pass
+    elif java := [line for line in lines if line.startswith(": ")]:
+        lines = [re.sub(r"^: (?:[\w$]+\.)+\w+: ", "", java[0])]
+    else:
+        lines = [f"Spark's Java process does not answer: {lines[0]}"]
+    line = re.sub(r"\s*SQLSTATE: \w+;?$", "", lines[0])
+    return re.sub(r"^(\[USER_RAISED_EXCEPTION\]|specwire\.[\w.]+Error:) ", "", line).rstrip(" .")

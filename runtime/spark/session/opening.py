@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -24,15 +25,11 @@ from pathlib import Path
 from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
-from specwire.runtime.spark.cluster.contents import PYTHON, read_package
-from specwire.runtime.spark.decoding.jar import find_jar
+from specwire.runtime.spark.cluster.package import PYTHON, read_package
 from specwire.runtime.spark.errors import JobError
-from specwire.runtime.spark.session.failures import as_job_errors
-from specwire.runtime.spark.session.installed_java import JAVA_VERSION, find_java
-from specwire.runtime.spark.session.java import changed_environment, java_process, quiet_driver
-from specwire.runtime.spark.session.shipping import ship_packages, shipping_settings, stand_in_python
-from specwire.runtime.spark.session.sockets import socket_settings
-from specwire.runtime.spark.session.target import LOCAL, Target
+from specwire.runtime.spark.session.executors import ship_packages, shipping_settings, stand_in_python
+from specwire.runtime.spark.session.java import as_job_errors, changed_environment, java_process, quiet_driver
+from specwire.runtime.spark.session.target import JAVA_VERSION, LOCAL, Target, find_jar, find_java
 
 SETTINGS: Mapping[str, str] = {
     "spark.app.name": "specwire",
@@ -66,6 +63,13 @@ LOCAL_SETTINGS: Mapping[str, str] = {
     "spark.driver.defaultJavaOptions": "-XX:-DontCompileHugeMethods -XX:-ClipInlining -XX:G1HeapRegionSize=16m",
     "spark.sql.shuffle.partitions": "4",
 }
+
+SHORT = Path("/tmp")
+LONGEST = 61
+"""Maximum length in octets of the name of a folder with sockets.
+
+A socket's name takes 43 octets after it; every system allows 104 in total.
+"""
 
 _OTHER_SESSIONS: Mapping[str, str | None] = {"SPARK_REMOTE": None, "SPARK_CONNECT_MODE_ENABLED": None}
 """Variables that make PySpark's functions use Spark Connect."""
@@ -192,3 +196,48 @@ def _worker_environment(java: Path, target: Target) -> dict[str, str | None]:
         "PYSPARK_SUBMIT_ARGS": None,
         "JAVA_HOME": str(java.resolve().parent.parent),
     }
+
+
+@contextmanager
+def socket_settings(own: Path) -> Iterator[Mapping[str, str]]:
+    """Yield the settings that connect Java and its Python workers by Unix domain sockets in `own`.
+
+    On Linux 6.18 a TCP connection rarely hangs for ever when a worker receives some megabytes and
+    returns as many. Both ends have full queues, and the worker's end drops the segments that Java
+    sends, including window updates. Since 6.17, Linux drops segments beyond the window; its
+    counters confirmed this. The hang was not reproduced with plain sockets.
+
+    Spark trusts every process that can reach such a socket as its worker, so `own` has mode 0700.
+    If its name is too long, a folder in /tmp is used, which exists for the time of the block. If
+    neither is usable, no setting is returned and Spark uses TCP.
+    """
+    enabled = {"spark.python.unix.domain.socket.enabled": "true"}
+    setting = "spark.python.unix.domain.socket.dir"
+    if not hasattr(socket, "AF_UNIX"):
+        yield {}
+    elif len(os.fsencode(own)) <= LONGEST:
+        yield {**enabled, setting: str(own)}
+    elif os.access(SHORT, os.W_OK):
+        with tempfile.TemporaryDirectory(prefix="specwire-", dir=SHORT, ignore_cleanup_errors=True) as name:
+            yield {**enabled, setting: name}
+    else:
+        yield {}
+
+
+@contextmanager
+def changed_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Change settings of a running session, and restore them afterwards.
+
+    Other jobs of the session are affected, too.
+    """
+    before = {name: spark.conf.get(name, None) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, earlier in before.items():
+            if earlier is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, earlier)

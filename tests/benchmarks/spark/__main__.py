@@ -23,8 +23,8 @@ from types import ModuleType
 from rich.console import Console
 from rich.table import Table
 
-from specwire.runtime.spark.session.installed_java import find_java
 from specwire.runtime.spark.session.opening import open_session
+from specwire.runtime.spark.session.target import find_java
 from tests.benchmarks.spark.decode import SESSIONS
 from tests.benchmarks.spark.harness import Bench, Row
 

@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 from specwire.runtime.spark.answers.dialogs.conversations import IDLE_S, VIOLATIONS_KEPT, fold
 from specwire.runtime.spark.answers.dialogs.symbols import Alphabet, narrow_rows
 from specwire.runtime.spark.pipeline.answering import SETTINGS
-from specwire.runtime.spark.session.settings import changed_settings
+from specwire.runtime.spark.session.opening import changed_settings
 from tests.benchmarks.spark.groups import count_by_group, follow_by_group
 from tests.benchmarks.spark.harness import Bench, Row, Ways, consume
 from tests.benchmarks.spark.memory import watched

@@ -17,7 +17,7 @@ from time import perf_counter
 
 from pyspark.sql import DataFrame, SparkSession
 
-from specwire.runtime.spark.reading.capture import CAPTURE
+from specwire.runtime.spark.decoding.options import CAPTURE
 from tests.benchmarks.spark.captures import SEGMENT_ROWS, Frames, write_capture
 from tests.benchmarks.spark.memory import watched
 

@@ -25,7 +25,7 @@ from typing import IO
 
 from specwire.generated import flux
 from specwire.runtime.capture import Tap
-from specwire.runtime.spark.session.installed_java import find_java
+from specwire.runtime.spark.session.target import find_java
 from tests.benchmarks.spark.memory import watched
 
 COMMAND = [sys.executable, "-P", "-m", "specwire.runtime.cli.main", "pipeline", "watch", "--json"]

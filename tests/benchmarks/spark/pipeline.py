@@ -18,6 +18,7 @@ from specwire.runtime.spark.pipeline.advance import advance
 from specwire.runtime.spark.pipeline.manifest import LAYERS, Asked
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import Store
+from specwire.runtime.spark.report.page import draw_report
 from tests.benchmarks.spark.captures import SEGMENT_ROWS, flux_requests, in_segments
 from tests.benchmarks.spark.harness import Bench, Row, consume
 
@@ -67,5 +68,6 @@ def _run_again(bench: Bench, segments: list[Path], before: Path) -> None:
 
 
 def _advance(bench: Bench, segments: list[Path], out: Path, layers: tuple[str, ...]) -> None:
-    summary = advance(bench.spark, Store(out), segments, Request(segments[0].parent, Asked(layers=layers)))
+    request = Request(segments[0].parent, Asked(layers=layers))
+    summary = advance(bench.spark, Store(out), segments, request, draw=draw_report)
     assert summary is not None and summary.messages == SEGMENT_ROWS * len(segments)

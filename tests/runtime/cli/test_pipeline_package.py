@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from specwire.runtime.spark.cluster import package
-from specwire.runtime.spark.cluster.contents import ARCHIVE, JAR, JOB, NOTE, Note
+from specwire.runtime.spark.cluster import building
+from specwire.runtime.spark.cluster.package import ARCHIVE, JAR, JOB, NOTE, Note
 from tests.runtime.cli.commands import specwire
 
 
@@ -20,7 +20,7 @@ from tests.runtime.cli.commands import specwire
 def small_package(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pack one small dependency alone: the large ones are packed where an executor uses them."""
     found = {"construct": distribution("construct")}
-    monkeypatch.setattr(package, "find_distributions", lambda: found)
+    monkeypatch.setattr(building, "find_distributions", lambda: found)
 
 
 def test_a_package_is_written_and_its_use_is_printed(

@@ -16,12 +16,12 @@ from specwire.runtime.capture.segments import list_files
 from specwire.runtime.packages import REGISTRY, add_packages
 from specwire.runtime.spark import decode, encode, read, register, tables
 from specwire.runtime.spark.decoding.compile_jar import find_javac
-from specwire.runtime.spark.decoding.jar import jar_trouble
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.pipeline.advance import advance
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import Store
 from specwire.runtime.spark.protocols import load_columns
+from specwire.runtime.spark.session.target import jar_trouble
 from tests.runtime.own_packages import (
     LARGE,
     LARGE_QUOTE,

@@ -20,7 +20,7 @@ from pyspark.sql.types import IntegerType, LongType, ShortType
 
 from specwire.generated.dialog import Dialog
 from specwire.runtime.spark.answers.step import Frames
-from specwire.runtime.spark.decoding.shape import NOTED
+from specwire.runtime.spark.decoding.options import NOTED
 from specwire.runtime.spark.decoding.tables import ERRORS
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_machine, load_schemas

@@ -16,14 +16,14 @@ from typing import Any
 import pyarrow as pa
 
 from specwire.runtime.capture.segments import list_files
-from specwire.runtime.spark.cluster.contents import read_package
+from specwire.runtime.spark.cluster.package import read_package
 from specwire.runtime.spark.decoding.decode import decode
 from specwire.runtime.spark.pipeline.advance import advance
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import Store
 from specwire.runtime.spark.reading.capture import read_capture
+from specwire.runtime.spark.session.executors import check_shared
 from specwire.runtime.spark.session.opening import open_session
-from specwire.runtime.spark.session.sharing import check_shared
 from specwire.runtime.spark.session.target import Target
 
 # A module that runs as a program reaches executors by value; one of the tests' own they could not import.

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from specwire.runtime.spark.cluster.contents import Package
-from specwire.runtime.spark.cluster.package import write_package
-from specwire.runtime.spark.decoding.jar import find_jar
-from specwire.runtime.spark.session.installed_java import JAVA_VERSION, find_java
+from specwire.runtime.spark.cluster.building import write_package
+from specwire.runtime.spark.cluster.package import Package
+from specwire.runtime.spark.session.target import JAVA_VERSION, find_jar, find_java
 from tests.runtime.spark.cluster.servers import Server, connect_server
 
 

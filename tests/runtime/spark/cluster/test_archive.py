@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from specwire.runtime.spark.cluster.archive import launcher, write_archive
-from specwire.runtime.spark.cluster.contents import python_version
+from specwire.runtime.spark.cluster.building import launcher, write_archive
+from specwire.runtime.spark.cluster.package import python_version
 
 BASE = str(getattr(sys, "_base_executable", sys.executable))
 

@@ -15,9 +15,8 @@ import pytest
 from specwire.runtime.capture.link import Captured
 from specwire.runtime.capture.names import segment_name
 from specwire.runtime.capture.segments import Source, build_table, write_segment
-from specwire.runtime.spark.cluster.contents import Package
-from specwire.runtime.spark.decoding.jar import JAR
-from specwire.runtime.spark.session.installed_java import JAVA_VERSION, find_java
+from specwire.runtime.spark.cluster.package import Package
+from specwire.runtime.spark.session.target import JAR, JAVA_VERSION, find_java
 from tests.conftest import BRIEF_JAVA
 from tests.runtime.spark.captures import (
     BEGUN,

@@ -18,14 +18,14 @@ from pyspark.sql import functions as F
 
 from specwire.runtime.capture.segments import list_files
 from specwire.runtime.spark import decode, encode, from_specwire, read, register
-from specwire.runtime.spark.cluster.contents import ARCHIVE, Package
+from specwire.runtime.spark.cluster.package import ARCHIVE, Package
 from specwire.runtime.spark.decoding.backends import BACKENDS, load_backend
 from specwire.runtime.spark.errors import InputError, JobError
 from specwire.runtime.spark.pipeline.advance import advance
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import Store
+from specwire.runtime.spark.session.executors import check_shared
 from specwire.runtime.spark.session.opening import open_session
-from specwire.runtime.spark.session.sharing import check_shared
 from specwire.runtime.spark.session.target import Target
 from tests.runtime.spark.captures import (
     CHEEZBURGER,

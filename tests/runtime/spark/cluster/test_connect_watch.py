@@ -10,8 +10,7 @@ import pyarrow.dataset as ds
 import pytest
 
 from specwire.runtime.spark.live.conversing import Rules
-from specwire.runtime.spark.live.rounds import NAME
-from specwire.runtime.spark.live.watch import SETTINGS, watch
+from specwire.runtime.spark.live.watch import REACHED, SETTINGS, watch
 from specwire.runtime.spark.live.work import Listener, Watch
 from specwire.runtime.spark.pipeline.manifest import Asked
 from specwire.runtime.spark.pipeline.request import Request
@@ -52,7 +51,7 @@ def test_a_capture_is_watched_behind_a_server(server: Server, tmp_path: Path) ->
 
     watch_once(Rules(silent_s=9999.0))
     assert told == [("violation", 2)] and seen.alerts == 1
-    (out / "live" / NAME).unlink()
+    (out / "live" / REACHED).unlink()
     add_segment(capture, 2, [("C", NOM), ("C", SHORT_NOM)], first=3)
     watch_once(None)
     rows = Store(out).manifest.rows

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from specwire import __version__
-from specwire.runtime.spark.cluster.contents import ARCHIVE, JAR, NOTE, Note, python_version, read_package
+from specwire.runtime.spark.cluster.package import ARCHIVE, JAR, NOTE, Note, python_version, read_package
 from specwire.runtime.spark.errors import InputError
 
 
@@ -58,19 +58,19 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     """Somebody copied half of it."""
     write_note(tmp_path, jar=True)
     (tmp_path / ARCHIVE).unlink()
-    with pytest.raises(InputError, match=f"not whole: {ARCHIVE}, {JAR} is missing"):
+    with pytest.raises(InputError, match=f"incomplete: {ARCHIVE}, {JAR} is missing"):
         read_package(tmp_path)
 
 
 def test_another_python_is_refused(tmp_path: Path) -> None:
     """Functions travel between driver and executors as that version writes them."""
     write_note(tmp_path, python="3.10")
-    with pytest.raises(InputError, match=r"for Python 3\.10 and this is Python 3\.\d+; write it anew"):
+    with pytest.raises(InputError, match=r"for Python 3\.10 and this is Python 3\.\d+; write it again"):
         read_package(tmp_path)
 
 
 def test_another_release_is_refused(tmp_path: Path) -> None:
     """Or executors would decode by other tables than the driver expects."""
     write_note(tmp_path, release="0.0.1")
-    with pytest.raises(InputError, match=rf"of specwire 0\.0\.1 and this is {__version__}; write it anew"):
+    with pytest.raises(InputError, match=rf"of specwire 0\.0\.1 and this is {__version__}; write it again"):
         read_package(tmp_path)

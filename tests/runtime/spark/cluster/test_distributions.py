@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from specwire.runtime.spark.cluster import distributions
-from specwire.runtime.spark.cluster.distributions import find_distributions, list_files
+from specwire.runtime.spark.cluster import building
+from specwire.runtime.spark.cluster.building import find_distributions, list_files
 from specwire.runtime.spark.errors import InputError
 
 
@@ -34,7 +34,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = tmp_path / "site-packages"
     folder.mkdir()
     monkeypatch.setattr(sys, "path", [str(folder)])
-    monkeypatch.setattr(distributions, "NEEDED", ())
+    monkeypatch.setattr(building, "NEEDED", ())
     yield folder
 
 
@@ -50,7 +50,7 @@ def test_requirements_are_followed_with_their_extras(site: Path) -> None:
 
 def test_what_is_necessary_must_be_installed(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An archive without it would fail on the first row."""
-    monkeypatch.setattr(distributions, "NEEDED", ("numpy",))
+    monkeypatch.setattr(building, "NEEDED", ("numpy",))
     install(site, "specwire")
     with pytest.raises(InputError, match=r"not installed: numpy; install specwire\[spark\]"):
         find_distributions()
@@ -83,7 +83,7 @@ def test_our_own_files_are_found_in_an_editable_installation() -> None:
         "specwire/runtime/spark/decoding/decode.py",
         "specwire/generator/names.py",
     } <= files.keys()
-    here = Path(distributions.__file__).parents[3]
+    here = Path(building.__file__).parents[3]
     compiled = {f"specwire/{path.relative_to(here)}" for path in (here / "generated").rglob("*.so")}
     assert compiled <= files.keys()
     assert not [name for name in files if "__pycache__" in name or name.endswith(".c")]

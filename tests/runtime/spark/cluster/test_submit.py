@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from specwire.runtime.spark.cluster.contents import Note, Package
-from specwire.runtime.spark.cluster.submit import artifact_lines, pipeline_line, submit_line
+from specwire.runtime.spark.cluster.package import Note, Package, artifact_lines, pipeline_line, submit_line
 
 NOTE = Note(
     python="3.11", platform="linux-x86_64", distributions={}, archive_octets=1, archive_sha256="", jar=True

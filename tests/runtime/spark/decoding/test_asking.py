@@ -13,11 +13,10 @@ from pyspark.sql.types import LongType, StructType
 
 from specwire.generated import libfilemq
 from specwire.runtime.spark import decode, read
-from specwire.runtime.spark.decoding.shape import NOTED
+from specwire.runtime.spark.decoding.options import CAPTURE, NOTED
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import known_protocols, load_schemas
-from specwire.runtime.spark.reading.capture import CAPTURE
-from specwire.runtime.spark.session.failures import describe_failure
+from specwire.runtime.spark.session.java import describe_failure
 from tests.runtime.spark import captures
 
 pytestmark = pytest.mark.spark

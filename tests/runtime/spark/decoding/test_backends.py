@@ -23,11 +23,10 @@ from specwire.runtime.capture.segments import COLUMNS
 from specwire.runtime.spark.decoding import backends
 from specwire.runtime.spark.decoding.backends import BACKENDS, find_backend, load_backend
 from specwire.runtime.spark.decoding.decode import decode
-from specwire.runtime.spark.decoding.jar import JAR, jar_trouble
-from specwire.runtime.spark.decoding.shape import noted_name
+from specwire.runtime.spark.decoding.options import CAPTURE, noted_name
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import known_protocols, load_codec, load_columns
-from specwire.runtime.spark.reading.capture import CAPTURE
+from specwire.runtime.spark.session.target import JAR, jar_trouble
 from tests.generated.agreement import corpus, mutated, truncations
 from tests.generated.vectors import all_recorded
 

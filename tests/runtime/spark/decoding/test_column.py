@@ -19,11 +19,11 @@ from pyspark.sql.types import StructType
 
 from specwire.runtime.spark import decode, from_specwire, register, tables, to_specwire
 from specwire.runtime.spark.decoding.backends import load_backend
-from specwire.runtime.spark.decoding.jar import jar_trouble
-from specwire.runtime.spark.decoding.shape import struct_type
+from specwire.runtime.spark.decoding.options import struct_type
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_schemas
-from specwire.runtime.spark.session.failures import describe_failure
+from specwire.runtime.spark.session.java import describe_failure
+from specwire.runtime.spark.session.target import jar_trouble
 from tests.generated.vectors import recorded
 
 pytestmark = pytest.mark.spark

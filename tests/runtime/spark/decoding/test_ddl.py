@@ -9,10 +9,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from specwire.runtime.spark.decoding.decode import decode
-from specwire.runtime.spark.decoding.shape import NOTED, column_lines
-from specwire.runtime.spark.decoding.tables import tables
+from specwire.runtime.spark.decoding.options import NOTED
+from specwire.runtime.spark.decoding.tables import column_lines, tables
 from specwire.runtime.spark.protocols import known_protocols, load_schemas
-from specwire.runtime.spark.reading.capture import read_capture, read_parquet
+from specwire.runtime.spark.reading.capture import read_capture
 from tests.runtime.cli.commands import specwire
 from tests.runtime.spark import captures
 
@@ -36,7 +36,7 @@ def test_printed_ddl_is_the_schema_of_the_written_parquet(
         if name not in load_schemas("flux").TABLES:
             continue
         table.write.parquet(str(tmp_path / name))
-        columns = read_parquet(spark, tmp_path / name).schema.fields[len(NOTED) :]
+        columns = spark.read.parquet(str(tmp_path / name)).schema.fields[len(NOTED) :]
         printed = specwire(capfd, "schema", "flux", "--format", "ddl", "--message", name)
         read = _read(printed.out)
         assert [(f.name, f.dataType) for f in read.fields] == [(f.name, f.dataType) for f in columns]

@@ -11,7 +11,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from specwire.generated.filemq import schema
 from specwire.runtime.spark.decoding.decode import decode
-from specwire.runtime.spark.decoding.shape import NOTED, name_noted
+from specwire.runtime.spark.decoding.options import NOTED, name_noted
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.reading.capture import read_capture
 from tests.runtime.spark import captures

@@ -10,10 +10,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from specwire.runtime.spark import decode, encode, read, tables
+from specwire.runtime.spark.decoding.options import CAPTURE
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import known_protocols, load_codec
-from specwire.runtime.spark.reading.capture import CAPTURE
-from specwire.runtime.spark.session.failures import describe_failure
+from specwire.runtime.spark.session.java import describe_failure
 from tests.generated.agreement import corpus
 from tests.generated.vectors import package
 from tests.runtime.spark import captures

@@ -15,10 +15,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from specwire.generated import flux
-from specwire.runtime.spark.decoding import backends, jar, jvm
-from specwire.runtime.spark.decoding.arrow import ARROW
+from specwire.runtime.spark.decoding import backends, jvm
+from specwire.runtime.spark.decoding.backends import ARROW
 from specwire.runtime.spark.decoding.jvm import JVM
 from specwire.runtime.spark.errors import InputError
+from specwire.runtime.spark.session import target
 from tests.generated.vectors import package, recorded
 
 pytestmark = pytest.mark.spark
@@ -30,7 +31,7 @@ FAULTY = [b"\x8e\x01\x01\x00", b""]
 @pytest.fixture(autouse=True)
 def compiled() -> None:
     """The jar; tests are skipped where there is none."""
-    if reason := jar.jar_trouble():
+    if reason := target.jar_trouble():
         pytest.skip(reason)
 
 
@@ -130,17 +131,17 @@ def test_the_jar_may_lie_anywhere(
     """Spark can not spell this place, nor tell two jars of one name apart."""
     place = tmp_path / "it's a folder, with 100 % odd names"
     place.mkdir()
-    copy = Path(shutil.copy(jar.JAR, place))
+    copy = Path(shutil.copy(target.JAR, place))
     monkeypatch.setattr(jvm, "JAR", copy)
     jvm._add_jar(spark, copy)
     listed = [row[0] for row in spark.sql("LIST JARS").collect()]
-    assert any(name.endswith(f"/specwire-decoders-{jar.sources_digest()[:16]}.jar") for name in listed)
+    assert any(name.endswith(f"/specwire-decoders-{target.sources_digest()[:16]}.jar") for name in listed)
 
 
 def test_without_a_jar_arrow_decodes_and_the_log_says_so(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(jar, "JAR", tmp_path / "decoders.jar")
+    monkeypatch.setattr(target, "JAR", tmp_path / "decoders.jar")
     reason = "the Java decoders are not compiled here (`make jar` does it where there is a javac)"
     assert JVM.available(spark, "flux") == reason
     with caplog.at_level(logging.INFO, backends.__name__):

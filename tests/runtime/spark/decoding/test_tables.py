@@ -14,11 +14,11 @@ from pyspark.sql.types import StructType
 from specwire.generated.filemq import schema
 from specwire.generated.flux import schema as flux_schema
 from specwire.runtime.spark.decoding.decode import decode
-from specwire.runtime.spark.decoding.shape import NOTED
+from specwire.runtime.spark.decoding.options import CAPTURE, NOTED
 from specwire.runtime.spark.decoding.tables import ERRORS, tables
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import known_protocols, load_schemas
-from specwire.runtime.spark.reading.capture import CAPTURE, read_capture, read_parquet
+from specwire.runtime.spark.reading.capture import read_capture
 from tests.runtime.spark import captures
 
 pytestmark = pytest.mark.spark
@@ -42,7 +42,7 @@ def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> di
     for name, table in tables(decoded, "filemq").items():
         table.write.parquet(str(folder / name))
     decoded.unpersist()
-    return {name: read_parquet(spark, folder / name) for name in [*schema.TABLES, ERRORS]}
+    return {name: spark.read.parquet(str(folder / name)) for name in [*schema.TABLES, ERRORS]}
 
 
 @pytest.mark.parametrize("message", list(schema.TABLES))
@@ -93,12 +93,12 @@ def test_flux_is_read_and_written_by_its_own_schema(spark: SparkSession, tmp_pat
     found = tables(decode(read_capture(spark, capture), "flux"), "flux")
     for name, table in found.items():
         table.write.parquet(str(tmp_path / name))
-    request = read_parquet(spark, tmp_path / "Request")
+    request = spark.read.parquet(str(tmp_path / "Request"))
     assert StructType(request.schema.fields[len(NOTED) :]) == _nullable(flux_schema.TABLES["Request"])
     (row,) = request.collect()
     assert (row.topic, bytes(row.payload), row.matchtag) == ("attr.get", b'{"name":"size"}\0', 1)
     assert row.payload_json == '{"name":"size"}'
-    (error,) = read_parquet(spark, tmp_path / ERRORS).collect()
+    (error,) = spark.read.parquet(str(tmp_path / ERRORS)).collect()
     assert (error.seq, error.field, error.frame, error.offset) == (1, "matchtag", 2, 16)
 
 
@@ -170,7 +170,7 @@ def test_rows_say_what_they_were_decoded_as(spark: SparkSession, tmp_path: Path)
     """Written and read back, too; where they do not, the protocol must be named."""
     decoded = decode(spark.createDataFrame([], CAPTURE), "filemq", message="Nom", record_id=True)
     decoded.write.parquet(str(tmp_path / "decoded"))
-    found = tables(read_parquet(spark, tmp_path / "decoded"))
+    found = tables(spark.read.parquet(str(tmp_path / "decoded")))
     assert list(found) == ["Nom", ERRORS]
     assert found["Nom"].columns[len(NOTED) :] == ["_record_id", "credit"]
     with pytest.raises(InputError, match="does not say which protocol it was decoded as: name it"):

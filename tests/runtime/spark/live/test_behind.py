@@ -13,16 +13,16 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
 from specwire.runtime.spark.errors import JobError
-from specwire.runtime.spark.live import behind
-from specwire.runtime.spark.live.behind import (
+from specwire.runtime.spark.live import queries
+from specwire.runtime.spark.live.queries import (
     ABANDONED_S,
     WORD,
+    AlertQuery,
     StoreAlerts,
-    naming_what_is_missing,
-    saying_so,
+    explain_missing_package,
+    show_watching,
 )
-from specwire.runtime.spark.live.rounds import Rounds
-from specwire.runtime.spark.live.watch import LocalAlerts, go_round
+from specwire.runtime.spark.live.watch import Rounds, go_round
 from specwire.runtime.spark.live.work import Watch, Work
 from specwire.runtime.spark.pipeline.request import Request
 
@@ -37,11 +37,10 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """The stream and the number of each batch that was stored."""
     found: list[tuple[str, int]] = []
 
-    def store(out: Path, stream: str, batch: int, alerts: DataFrame) -> int:
+    def store(out: Path, stream: str, batch: int, alerts: DataFrame) -> None:
         found.append((stream, batch))
-        return 0
 
-    monkeypatch.setattr(behind, "store_alerts", store)
+    monkeypatch.setattr(queries, "store_alerts", store)
     return found
 
 
@@ -79,10 +78,10 @@ def test_it_travels_to_the_server(out: Path, stored: list[tuple[str, int]]) -> N
 
 def test_a_watch_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From its beginning, with another word each time."""
-    monkeypatch.setattr(behind, "WORD_S", 0.01)
+    monkeypatch.setattr(queries, "WORD_S", 0.01)
     words: set[bytes] = set()
     deadline = time.monotonic() + LIMIT_S
-    with saying_so(tmp_path):
+    with show_watching(tmp_path):
         while len(words) < 3 and time.monotonic() < deadline:
             if (tmp_path / WORD).exists():
                 words.add((tmp_path / WORD).read_bytes())
@@ -94,10 +93,10 @@ def test_a_server_without_our_package_is_told() -> None:
     """In a sentence that says what to do; other failures are left as they are."""
     with (
         pytest.raises(JobError, match=r"server's Python lacks specwire, .* --no-alerts"),
-        naming_what_is_missing(),
+        explain_missing_package(),
     ):
         raise AnalysisException("ModuleNotFoundError: No module named 'specwire'")
-    with pytest.raises(AnalysisException, match="cannot be resolved"), naming_what_is_missing():
+    with pytest.raises(AnalysisException, match="cannot be resolved"), explain_missing_package():
         raise AnalysisException("`a` cannot be resolved")
 
 
@@ -108,7 +107,7 @@ class Round:
         self.said: list[str] = []
         self.active, self.busy = True, False
         self.running = self
-        self.look_s = 0.0
+        self.poll_s = 0.0
         self._takes = takes
         self._stop = stop
 
@@ -123,6 +122,9 @@ class Round:
         self.said.append("follow")
         self.active = len(self._takes) > 1
 
+    def wait_idle(self) -> None:
+        """No batch is being processed."""
+
     def raise_failure(self) -> None:
         """Nothing has failed."""
 
@@ -136,5 +138,5 @@ def test_rounds_go_on_until_their_end(tmp_path: Path, once: bool, rounds: int) -
     stop = threading.Event()
     each = Round([True, False, False, False], stop)
     request = Watch(Request(tmp_path), tmp_path, answers_s=70.0, once=once)
-    go_round(cast(Rounds, each), cast(LocalAlerts, each), request, cast(Work, each), stop)
+    go_round(cast(Rounds, each), cast(AlertQuery, each), request, cast(Work, each), stop)
     assert each.said == (["take", "follow", "catch up 7"] * rounds)[: 3 * rounds - once]

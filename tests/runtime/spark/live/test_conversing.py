@@ -9,8 +9,15 @@ import msgspec
 from specwire.generated import flux, norfab
 from specwire.generated.messages import Message
 from specwire.generated.monitors import Memory
-from specwire.runtime.spark.live.conversing import OPEN_KEYS, Alert, Conversation, Rules
-from specwire.runtime.spark.live.noticing import Bundle, Noticed, notice
+from specwire.runtime.spark.live.conversing import (
+    OPEN_KEYS,
+    Alert,
+    Bundle,
+    Conversation,
+    Noticed,
+    Rules,
+    notice,
+)
 from tests.runtime.spark import captures
 
 RULES = Rules(silent_s=15.0, repeat_s=60.0, forget_s=600.0)

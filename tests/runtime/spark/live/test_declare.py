@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.live.declare import declare, stream_files
-from specwire.runtime.spark.session.installed_java import find_java
+from specwire.runtime.spark.session.target import find_java
 from tests.runtime.spark import captures
 
 LIMIT_S = 600.0

@@ -23,7 +23,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from specwire.runtime.capture.segments import list_files
-from specwire.runtime.spark.live.alert_table import read_alerts
+from specwire.runtime.spark.live.alerting import read_alerts
 from specwire.runtime.spark.pipeline.advance import advance
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import TYPED, Store

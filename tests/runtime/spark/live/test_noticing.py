@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from specwire.generated.filemq import columns
-from specwire.runtime.spark.live.noticing import notice
+from specwire.runtime.spark.live.conversing import notice
 from tests.runtime.spark import captures
 from tests.runtime.spark.growing import add_segment
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.spark.errors import JobError
-from specwire.runtime.spark.live.rounds import NAME, Rounds
-from specwire.runtime.spark.live.running import RETRIES, RETRY_S
-from specwire.runtime.spark.live.work import Stopped, Watch
+from specwire.runtime.spark.live.queries import RETRIES, RETRY_S
+from specwire.runtime.spark.live.watch import REACHED, Rounds
+from specwire.runtime.spark.live.work import Stopped, Watch, Work
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.reading.stream import Patience
 from tests.runtime.spark import captures
@@ -30,19 +31,14 @@ class Noted:
     def __init__(self) -> None:
         self.batches: list[tuple[str, int, list[str]]] = []
         self.failure: Exception | None = None
-        self._stream = ""
         self.failures: list[str] = []
 
-    def name_stream(self, name: str, stream: str) -> None:
-        assert name == "tables"
-        self._stream = stream
-
-    def take_names(self, names: Sequence[str], number: int) -> None:
+    def take_names(self, names: Sequence[str], stream: str, number: int) -> None:
         if self.failure is not None:
             raise self.failure
-        self.batches.append((self._stream, number, list(names)))
+        self.batches.append((stream, number, list(names)))
 
-    def tell_failure(self, text: str) -> None:
+    def report_failure(self, text: str) -> None:
         self.failures.append(text)
 
 
@@ -50,21 +46,21 @@ class Place:
     """A capture, and the folder of the watches over it."""
 
     def __init__(self, folder: Path) -> None:
-        self.capture, self.kept = folder / "capture", folder / "live"
+        self.capture, self.kept = folder / "capture", folder / "out" / "live"
         self.capture.mkdir()
-        self.kept.mkdir()
+        self.kept.mkdir(parents=True)
         self.noted = Noted()
 
     def begin(self, *, once: bool = False) -> Rounds:
         """Begin as a process does that knows nothing but what was kept."""
         request = Watch(
             Request(self.capture),
-            self.kept.parent / "out",
+            self.kept.parent,
             every_s=10.0,
             patience=Patience(segments=LIMIT),
             once=once,
         )
-        return Rounds(request, self.kept, self.noted)
+        return Rounds(request, cast(Work, self.noted))
 
     def add(self, number: int) -> str:
         return add_segment(self.capture, number, [("C", captures.NOM)], first=number).name
@@ -119,7 +115,7 @@ def test_what_was_kept_and_lost_costs_time_alone(place: Place, octets: bytes) ->
     """All segments are given again, under another id: the output folder knows them."""
     name = place.add(0)
     place.begin().take(LATER_S)
-    (place.kept / NAME).write_bytes(octets)
+    (place.kept / REACHED).write_bytes(octets)
     place.begin().take(LATER_S)
     (first, *_), (second, number, names) = place.noted.batches
     assert first != second and (number, names) == (0, [name])
@@ -138,8 +134,8 @@ def test_a_folder_that_cannot_be_written_is_told(place: Place) -> None:
     """By the name of the file."""
     place.add(0)
     rounds = place.begin()
-    (place.kept / f".{NAME}.tmp").mkdir()
-    with pytest.raises(JobError, match=rf"{NAME}: it cannot be written: Is a directory"):
+    (place.kept / f".{REACHED}.tmp").mkdir()
+    with pytest.raises(JobError, match=rf"{REACHED}: it cannot be written: Is a directory"):
         rounds.take(LATER_S)
 
 

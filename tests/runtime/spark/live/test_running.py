@@ -9,7 +9,7 @@ import pytest
 from pyspark.errors import AnalysisException, SparkRuntimeException, StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
-from specwire.runtime.spark.live.running import FORGIVEN_S, RETRIES, Running
+from specwire.runtime.spark.live.queries import FORGIVEN_S, RETRIES, Running
 
 
 class Failed:
@@ -34,25 +34,25 @@ def test_failures_are_told_and_outlived() -> None:
     running = failing()
     for turn in range(RETRIES):
         before = running.query
-        running.mend(told.append, threading.Event(), float(turn))
+        running.restart(told.append, threading.Event(), float(turn))
         assert running.query is not before
     assert told == ["Python worker failed to connect back"] * RETRIES
     with pytest.raises(StreamingQueryException, match="connect back"):
-        running.mend(told.append, threading.Event(), float(RETRIES))
-    running.mend(told.append, threading.Event(), RETRIES + FORGIVEN_S + 1)
+        running.restart(told.append, threading.Event(), float(RETRIES))
+    running.restart(told.append, threading.Event(), RETRIES + FORGIVEN_S + 1)
 
 
 def test_what_runs_or_shall_end_is_left_alone() -> None:
     """A query that failed while a stop was asked for is not begun again."""
     running = Running(lambda: cast(StreamingQuery, Failed(None)))
     before = running.query
-    running.mend(pytest.fail, threading.Event(), 0.0)
+    running.restart(pytest.fail, threading.Event(), 0.0)
     assert running.query is before
     stop = threading.Event()
     stop.set()
     stopped = failing()
     before = stopped.query
-    stopped.mend(pytest.fail, stop, 0.0)
+    stopped.restart(pytest.fail, stop, 0.0)
     assert stopped.query is before
 
 
@@ -77,7 +77,7 @@ def test_a_query_that_cannot_be_begun_is_tried_again(first: str) -> None:
     running = Running(begin, retry_s=0.0)
     assert running.active == (first == "refused") and not running.busy
     for turn in range(4):
-        running.mend(told.append, threading.Event(), float(turn))
+        running.restart(told.append, threading.Event(), float(turn))
     assert told == ["failed", "refused"][-len(told) :] and len(told) == 2 - (first == "refused")
     assert running.active
 

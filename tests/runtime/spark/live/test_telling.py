@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from specwire.runtime.spark.live.alert_table import alert_file
-from specwire.runtime.spark.live.behind import TOLD, Telling, forget_told, last_commit
+from specwire.runtime.spark.errors import JobError
+from specwire.runtime.spark.live.alerting import alert_file
+from specwire.runtime.spark.live.queries import EMITTED, Emitter, last_commit
 
 STREAM = "0123456789abcdef"
 
@@ -35,14 +36,14 @@ class Place:
         """Note that Spark has committed a batch; it keeps the last ones on record."""
         (self.folder / "alerts" / "commits" / str(number)).touch()
 
-    def begin(self) -> Telling:
+    def begin(self) -> Emitter:
         """Begin as a process does that knows nothing but what was kept."""
 
         def line(alert: Mapping[str, object]) -> None:
             assert alert["ts"] == "2026-01-02T00:00:00+00:00"
             self.lines.append(alert["text"])
 
-        return Telling(self.out, self.folder, line)
+        return Emitter(self.out, line)
 
 
 @pytest.fixture
@@ -53,52 +54,64 @@ def place(tmp_path: Path) -> Place:
 
 def test_alerts_are_told_when_their_batch_is_committed(place: Place) -> None:
     """All days of a batch, batch by batch; a batch without alerts has no file."""
-    telling = place.begin()
-    assert telling.tell(STREAM) == 0
+    emitter = place.begin()
+    assert emitter.emit(STREAM) == 0
     place.store(1, "c", "d", day="2026-01-01")
     place.store(0, "b")
     place.store(0, "a", day="2026-01-01")
-    assert telling.tell(STREAM) == 0
+    assert emitter.emit(STREAM) == 0
     place.commit(0)
     place.commit(1)
     place.commit(2)
-    assert telling.tell(STREAM) == 4
+    assert emitter.emit(STREAM) == 4
     assert place.lines == ["a", "b", "c", "d"]
-    assert telling.tell(STREAM) == 0
+    assert emitter.emit(STREAM) == 0
 
 
 def test_the_next_watch_goes_on(place: Place) -> None:
     """With what was committed after the last one was cut off."""
-    telling = place.begin()
+    emitter = place.begin()
     place.store(0, "a")
     place.commit(0)
-    telling.tell(STREAM)
+    emitter.emit(STREAM)
     place.store(1, "b")
     place.commit(1)
-    assert place.begin().tell(STREAM) == 1
+    assert place.begin().emit(STREAM) == 1
     assert place.lines == ["a", "b"]
 
 
-def test_what_was_told_here_is_not_told_again(place: Place) -> None:
-    """By a watch with a driver of its own, which forgets what was noted; nor where the note was lost."""
+def test_without_its_note_nothing_is_told_again(place: Place) -> None:
+    """Where the note is missing or was damaged, what was committed before counts as told."""
+    place.store(6, "a")
     place.commit(6)
-    place.begin().tell(STREAM)
-    forget_told(place.folder)
-    place.store(7, "a")
+    assert place.begin().emit(STREAM) == 0
+    place.store(7, "b")
     place.commit(7)
-    assert place.begin().tell(STREAM) == 0
-    (place.folder / TOLD).write_bytes(b"\0")
-    assert place.begin().tell(STREAM) == 0
+    (place.folder / EMITTED).write_bytes(b"\0")
+    assert place.begin().emit(STREAM) == 0
+
+
+def test_a_line_that_cannot_be_written_is_told(place: Place) -> None:
+    """By the name of its file; it is written by the next watch."""
+
+    def full(alert: Mapping[str, object]) -> None:
+        raise OSError(28, "No space left on device", "lines.json")
+
+    emitter = Emitter(place.out, full)
+    place.store(0, "a")
+    place.commit(0)
+    with pytest.raises(JobError, match=r"^lines\.json: alerts cannot be written: No space left on device$"):
+        emitter.emit(STREAM)
 
 
 def test_a_checkpoint_that_is_begun_anew_counts_from_nought(place: Place) -> None:
     """Its query has another id."""
     place.store(4, "a")
     place.commit(4)
-    place.begin().tell("another id")
+    place.begin().emit("another id")
     (place.folder / "alerts" / "commits" / "4").unlink()
     assert last_commit(place.folder / "alerts") == -1
-    telling = place.begin()
+    emitter = place.begin()
     place.store(0, "b")
     place.commit(0)
-    assert telling.tell(STREAM) == 1
+    assert emitter.emit(STREAM) == 1

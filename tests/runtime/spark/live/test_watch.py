@@ -16,8 +16,7 @@ from pyspark.sql import SparkSession
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.segments import list_files
 from specwire.runtime.spark.errors import InputError
-from specwire.runtime.spark.live.alert_table import read_alerts
-from specwire.runtime.spark.live.alerting import STATE_SETTINGS
+from specwire.runtime.spark.live.alerting import STATE_SETTINGS, read_alerts
 from specwire.runtime.spark.live.conversing import Rules
 from specwire.runtime.spark.live.watch import check, watch
 from specwire.runtime.spark.live.work import Batch, Listener, Watch

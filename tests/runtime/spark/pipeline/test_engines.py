@@ -33,7 +33,7 @@ from specwire.runtime.spark.pipeline.manifest import Asked
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import Store
 from specwire.runtime.spark.protocols import known_protocols, load_schemas
-from specwire.runtime.spark.reading.capture import literal_path
+from specwire.runtime.spark.session.executors import literal_path
 
 DAY_US = 86_400_000_000
 BEGUN = (1_780_000_000_000_000, 1_780_000_000_000_000 + 30 * DAY_US)

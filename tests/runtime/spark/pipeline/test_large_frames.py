@@ -20,7 +20,7 @@ from specwire.generated import flux
 from specwire.runtime.capture.link import Captured
 from specwire.runtime.capture.segments import Source, build_table, write_segment
 from specwire.runtime.spark.pipeline.store import Store
-from specwire.runtime.spark.session.installed_java import find_java
+from specwire.runtime.spark.session.target import find_java
 from tests.runtime.spark.captures import BEGUN
 
 pytestmark = [

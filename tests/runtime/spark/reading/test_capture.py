@@ -9,7 +9,8 @@ from pyspark.sql import SparkSession
 
 from specwire.runtime.capture import CaptureError
 from specwire.runtime.capture.compact import compact
-from specwire.runtime.spark.reading.capture import CAPTURE, read_capture
+from specwire.runtime.spark.decoding.options import CAPTURE
+from specwire.runtime.spark.reading.capture import read_capture
 from tests.runtime.capture.folders import TUESDAY_S, put_segment
 from tests.runtime.spark.captures import HUGZ, NOM, write_capture
 

@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.spark import decode, read, register
-from specwire.runtime.spark.reading.capture import CAPTURE
-from specwire.runtime.spark.session.failures import describe_failure
+from specwire.runtime.spark.decoding.options import CAPTURE
+from specwire.runtime.spark.session.java import describe_failure
 from tests.runtime.spark import captures
 from tests.runtime.spark.packet_captures import PEERING, peering, write_packets
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from specwire.runtime.spark.reading.capture import literal_path, local_path
+from specwire.runtime.spark.session.executors import literal_path, local_path
 
 
 def test_a_path_names_the_file_system() -> None:

@@ -21,7 +21,7 @@ from specwire.runtime.capture.compact import compact
 from specwire.runtime.capture.segments import COLUMNS
 from specwire.runtime.spark import decode, read, register, tables
 from specwire.runtime.spark.reading.source import Groups, SpecwireSource
-from specwire.runtime.spark.session.failures import describe_failure
+from specwire.runtime.spark.session.java import describe_failure
 from tests.runtime.capture.folders import TAP, TUESDAY_S, names, put_segment
 from tests.runtime.spark import captures
 

@@ -8,7 +8,7 @@ import pytest
 from pyspark.errors import AnalysisException, PySparkException, PythonException
 
 from specwire.runtime.spark.errors import JobError
-from specwire.runtime.spark.session.failures import as_job_errors, describe_failure
+from specwire.runtime.spark.session.java import as_job_errors, describe_failure
 
 WORKER = """\
 An exception was thrown from the Python worker:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from specwire.runtime.spark.session.interrupts import heeded_interrupts
+from specwire.runtime.spark.session.java import heeded_interrupts
 
 
 def test_a_swallowed_interrupt_comes_at_the_next_step() -> None:

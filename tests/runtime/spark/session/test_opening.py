@@ -12,12 +12,11 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from specwire.runtime.capture.segments import find_segments
+from specwire.runtime.spark.decoding.options import CAPTURE
 from specwire.runtime.spark.errors import JobError
-from specwire.runtime.spark.reading.capture import CAPTURE, read_parquet
-from specwire.runtime.spark.session.failures import describe_failure
-from specwire.runtime.spark.session.installed_java import find_java
-from specwire.runtime.spark.session.java import changed_environment
+from specwire.runtime.spark.session.java import changed_environment, describe_failure
 from specwire.runtime.spark.session.opening import open_session
+from specwire.runtime.spark.session.target import find_java
 from tests.runtime.spark.captures import CHEEZBURGER, write_capture
 
 
@@ -101,7 +100,7 @@ def test_damage_behind_the_footer_names_the_file(spark: SparkSession, tmp_path: 
     octets[4 : len(octets) // 3] = bytes(len(octets) // 3 - 4)
     segment.path.write_bytes(octets)
     with pytest.raises(Exception) as caught:
-        read_parquet(spark, tmp_path, CAPTURE).selectExpr("max(ts)", "max(frames[0])").collect()
+        spark.read.schema(CAPTURE).parquet(str(tmp_path)).selectExpr("max(ts)", "max(frames[0])").collect()
     sentence = describe_failure(caught.value)
     assert segment.path.name in sentence
     assert "\n" not in sentence

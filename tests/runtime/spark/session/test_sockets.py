@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from specwire.runtime.spark.session import sockets
-from specwire.runtime.spark.session.sockets import LONGEST, socket_settings
+from specwire.runtime.spark.session import opening
+from specwire.runtime.spark.session.opening import LONGEST, socket_settings
 
 ENABLED = "spark.python.unix.domain.socket.enabled"
 FOLDER = "spark.python.unix.domain.socket.dir"
@@ -39,7 +39,7 @@ def test_a_long_name_is_replaced_for_the_time_of_a_block(name: str) -> None:
 
 def test_without_a_short_folder_nothing_is_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """TCP needs no folder."""
-    monkeypatch.setattr(sockets, "SHORT", tmp_path / "absent")
+    monkeypatch.setattr(opening, "SHORT", tmp_path / "absent")
     with socket_settings(Path("/" + "a" * LONGEST)) as settings:
         assert settings == {}
 

@@ -39,7 +39,6 @@ def test_a_master_and_a_server_exclude_each_other() -> None:
 def test_only_a_local_master_is_sure_to_share_files(master: str | None, local: bool) -> None:
     """Executors of all others may be on other machines."""
     assert Target(master=master).local is local
-    assert Target(master=master).shares_files is local
 
 
 def test_spark_submit_decides_where_nothing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +51,7 @@ def test_spark_submit_decides_where_nothing_is_named(monkeypatch: pytest.MonkeyP
 
 def test_a_connect_server_does_not_share_files_for_sure() -> None:
     """Wherever it is."""
-    assert not Target(remote="sc://127.0.0.1:15002").shares_files
+    assert not Target(remote="sc://127.0.0.1:15002").local
 
 
 @needs_grpc

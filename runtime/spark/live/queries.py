@@ -1,0 +1,356 @@
+"""Query of alerts: Spark finds and stores them, and this program emits them.
+
+    segments --a query of Spark--> OUT/alerts --> emitted by this program
+
+The query keeps the state of conversations and stores each batch of alerts (`StoreAlerts`). It
+survives failures of Spark on a machine that is temporarily overloaded; for example, Spark waits
+only 10 s for the start of a Python process. A watch that runs for months must not end with such a
+failure, so `Running` starts the query again from its checkpoint.
+
+Spark may be behind a Connect server, which continues the queries of an abandoned session. Therefore
+this program regularly writes a new random word into a file, and the query ends if the word stays
+the same.
+
+Alerts are emitted in order. A batch is emitted after Spark has committed it, when its file for each
+day exists. Its number is stored afterwards. After a crash the last alerts may therefore be emitted
+twice, and none is skipped.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from datetime import date
+from pathlib import Path
+
+import msgspec
+import pyarrow.parquet as pq
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from specwire.runtime.spark.errors import JobError
+from specwire.runtime.spark.live.alerting import (
+    TABLE,
+    Line,
+    alert_file,
+    store_alerts,
+    watch_conversations,
+    write_aside,
+)
+from specwire.runtime.spark.live.work import FOLDER, Watch, Work
+from specwire.runtime.spark.reading.stream import state_options
+from specwire.runtime.spark.session.executors import local_path
+from specwire.runtime.spark.session.java import describe_failure
+from specwire.runtime.spark.session.opening import changed_settings
+
+ALERTS = "alerts"
+"""Name of the query, and of its checkpoint in `FOLDER`."""
+
+ALERTS_EVERY_S = 2.0
+"""Minimum seconds between two checks of the timers, which cost a small job even without traffic."""
+
+EMITTED = "told.json"
+"""File in `FOLDER`: the last batch whose alerts were emitted."""
+
+WORD = "watched"
+"""File in `FOLDER`: its changes show that a watch is running."""
+
+WORD_S = 5.0
+"""Seconds between two words."""
+
+ABANDONED_S = 120.0
+"""Seconds without a new word after which the query ends."""
+
+POLL_S = 0.1
+"""Seconds between two checks of a local query and its alerts."""
+
+REMOTE_POLL_S = 0.5
+"""Seconds between two checks of a server's query and its alerts."""
+
+ENDING_S = 120.0
+"""Maximum seconds for a batch to end after a stop request.
+
+After this time the batch is interrupted. The next watch runs it again.
+"""
+
+RETRIES = 5
+"""Number of failures that a query survives; see `FORGIVEN_S`."""
+
+RETRY_S = 2.0
+"""Seconds before the first restart; twice that before the second, and so on."""
+
+FORGIVEN_S = 600.0
+"""Seconds without a failure after which earlier failures do not count."""
+
+
+class AlertQuery:
+    """Query of alerts, and the emission of what it finds."""
+
+    def __init__(self, spark: SparkSession, request: Watch, work: Work, line: Line | None) -> None:
+        # A session behind a Connect server has another class.
+        self.poll_s = POLL_S if isinstance(spark, SparkSession) else REMOTE_POLL_S
+        self._work = work
+        self._emitter = Emitter(request.out, line)
+        self._store = StoreAlerts(request.out.resolve())
+        self.running = Running(lambda: begin_query(spark, request, self._store))
+
+    def follow(self, stop: threading.Event, now_s: float) -> None:
+        """Emit new alerts, and start the query again if it failed; see `raise_failure`."""
+        self.raise_failure()
+        self.running.restart(self._work.report_failure, stop, now_s)
+        self.emit()
+
+    def raise_failure(self) -> None:
+        """Raise the failure to store a batch in this process, if there was one."""
+        if self._store.failure is not None:
+            raise self._store.failure
+
+    def emit(self) -> None:
+        """Emit the alerts of all committed batches."""
+        if self.running.query is not None:
+            self._work.report_alerts(self._emitter.emit(self.running.query.id))
+
+
+@contextmanager
+def alert_query(
+    spark: SparkSession, request: Watch, work: Work, line: Line | None
+) -> Iterator[AlertQuery | None]:
+    """Run the query of alerts for the block, if alerts are requested."""
+    if request.rules is None:
+        yield None
+        return
+    with show_watching(request.out / FOLDER):
+        alerts = AlertQuery(spark, request, work, line)
+        try:
+            yield alerts
+        finally:
+            alerts.running.stop()
+        alerts.emit()
+
+
+def begin_query(spark: SparkSession, request: Watch, store: StoreAlerts) -> StreamingQuery:
+    """Start the query of alerts, which continues from its checkpoint."""
+    assert request.rules is not None
+    options = state_options(request.capture, request.patience)
+    checkpoint = (request.out / FOLDER / ALERTS).resolve()
+    # Otherwise a query with processing-time timers would never end: Spark starts batch after batch
+    # because a timer may be due.
+    ending = changed_settings(spark, {"spark.sql.streaming.noDataMicroBatches.enabled": "false"})
+    every_s = max(ALERTS_EVERY_S, request.every_s)
+    with explain_missing_package(), ending if request.once else nullcontext():
+        protocol = request.request.asked.protocol
+        found = watch_conversations(spark, options, request.rules, override=protocol)
+        writer = found.writeStream.foreachBatch(store).queryName(f"specwire {ALERTS}")
+        writer = writer.option("checkpointLocation", local_path(checkpoint))
+        if request.once:
+            return writer.trigger(availableNow=True).start()
+        return writer.trigger(processingTime=f"{int(1000 * every_s)} milliseconds").start()
+
+
+@contextmanager
+def explain_missing_package() -> Iterator[None]:
+    """Raise JobError in place of the import error of a server that lacks specwire."""
+    try:
+        yield
+    except PySparkException as error:
+        if "No module named" not in str(error):
+            raise
+        raise JobError(
+            "the Connect server's Python lacks specwire, which alerts need: install it there, or turn alerts off "
+            "with --no-alerts"
+        ) from error
+
+
+class Running:
+    """A query, and the function that starts it.
+
+    A start that Spark rejects is also a failure. An error in the analysis of the query is raised.
+    """
+
+    def __init__(self, begin: Callable[[], StreamingQuery], *, retry_s: float = RETRY_S) -> None:
+        self.query: StreamingQuery | None = None
+        self._begin = begin
+        self._retry_s = retry_s
+        self._refusal: PySparkException | None = None
+        self._failures = 0
+        self._failed_s = 0.0
+        self._try()
+
+    @property
+    def active(self) -> bool:
+        """Whether the query runs, or will be started again."""
+        return self._refusal is not None or (self.query is not None and self.query.isActive)
+
+    @property
+    def busy(self) -> bool:
+        """Whether the query is processing a batch."""
+        return self.query is not None and self.query.isActive and bool(self.query.status["isTriggerActive"])
+
+    def wait_idle(self) -> None:
+        """Wait until the query is not processing a batch, for `ENDING_S` at most."""
+        deadline = time.monotonic() + ENDING_S
+        while self.busy and time.monotonic() < deadline:
+            time.sleep(POLL_S)
+
+    def stop(self) -> None:
+        """Stop the query, if it was started."""
+        if self.query is not None:
+            self.query.stop()
+
+    def restart(self, report: Callable[[str], None], stop: threading.Event, now_s: float) -> None:
+        """Start the query again if it failed, after a call of `report` with the reason.
+
+        Raises the last failure after too many. `now_s` is a monotonic clock. If `stop` is set, the
+        query is not started again.
+        """
+        error = self._failure()
+        if error is None or stop.is_set():
+            return
+        if now_s - self._failed_s > FORGIVEN_S:
+            self._failures = 0
+        if self._failures == RETRIES:
+            raise error
+        self._failures += 1
+        self._failed_s = now_s
+        report(describe_failure(error))
+        if not stop.wait(self._retry_s * self._failures):
+            self._try()
+
+    def _failure(self) -> PySparkException | None:
+        if self._refusal is not None or self.query is None or self.query.isActive:
+            return self._refusal
+        return self.query.exception()
+
+    def _try(self) -> None:
+        try:
+            self.query = self._begin()
+            self._refusal = None
+        except AnalysisException:
+            raise
+        except PySparkException as refusal:
+            self._refusal = refusal
+
+
+class StoreAlerts:
+    """Callable that stores each batch of alerts.
+
+    Behind a Connect server it runs in a process of the server, a separate one for each start of the
+    query. In this process `failure` is the error that ended the query.
+    """
+
+    def __init__(self, out: Path, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.failure: JobError | None = None
+        self._out = out
+        self._clock = clock
+        self._word = b""
+        self._heard_s: float | None = None
+
+    def __call__(self, found: DataFrame, number: int) -> None:
+        """Store a batch; JobError if it cannot be stored, or no watch has run for `ABANDONED_S`."""
+        folder = self._out / FOLDER
+        word = b""
+        with suppress(OSError):
+            word = (folder / WORD).read_bytes()
+        now_s = self._clock()
+        if self._heard_s is None or word != self._word:
+            self._word, self._heard_s = word, now_s
+        if now_s - self._heard_s > ABANDONED_S:
+            raise JobError(f"{self._out}: nobody has watched for {ABANDONED_S:g} s")
+        # Spark writes the query's id into its checkpoint before the first batch.
+        metadata = (folder / ALERTS / "metadata").read_bytes()
+        try:
+            store_alerts(self._out, msgspec.json.decode(metadata, type=dict[str, str])["id"], number, found)
+        except JobError as error:
+            self.failure = error
+            raise
+
+
+@contextmanager
+def show_watching(folder: Path) -> Iterator[None]:
+    """Write new words during the block, so that the query does not end."""
+    done = threading.Event()
+
+    def write_words() -> None:
+        while True:
+            # After a temporary failure, such as a full disk, the next word is enough.
+            with suppress(JobError):
+                write_aside(folder / WORD, secrets.token_hex(8).encode())
+            if done.wait(WORD_S):
+                return
+
+    writing = threading.Thread(target=write_words, name="specwire-watched", daemon=True)
+    writing.start()
+    try:
+        yield
+    finally:
+        done.set()
+        writing.join()
+
+
+class Emitted(msgspec.Struct, frozen=True):
+    """The last batch of a stream whose alerts were emitted."""
+
+    stream: str
+    number: int
+
+
+class Emitter:
+    """Emitter of the alerts in the table of an output folder.
+
+    Batches that were committed before this object was created count as emitted, unless the file
+    `EMITTED` says otherwise. `line`, if there is one, is called with each alert.
+    """
+
+    def __init__(self, out: Path, line: Line | None) -> None:
+        self._out = out
+        self._file = out / FOLDER / EMITTED
+        self._checkpoint = out / FOLDER / ALERTS
+        self._before = last_commit(self._checkpoint)
+        self._line = line
+        self._emitted: Emitted | None = None
+
+    def emit(self, stream: str) -> int:
+        """Emit the alerts that the query with this id has found since the last call.
+
+        Return their number. Raises JobError if a line cannot be written.
+        """
+        emitted = self._emitted or self._load(stream)
+        last = last_commit(self._checkpoint)
+        count = 0
+        for number in range(emitted.number + 1, last + 1):
+            for path in sorted((self._out / TABLE).glob(f"date=*/{alert_file(stream, number)}")):
+                with path.open("rb") as file:
+                    rows = pq.read_table(file).to_pylist()
+                count += len(rows)
+                for row in rows if self._line is not None else ():
+                    self._write(row)
+        self._emitted = Emitted(stream, max(emitted.number, last))
+        if self._emitted != emitted:
+            write_aside(self._file, msgspec.json.encode(self._emitted))
+        return count
+
+    def _write(self, row: dict[str, object]) -> None:
+        assert self._line is not None
+        try:
+            self._line({k: v.isoformat() if isinstance(v, date) else v for k, v in row.items()})
+        except OSError as error:
+            raise JobError(
+                f"{error.filename or self._out}: alerts cannot be written: {error.strerror or error}"
+            ) from error
+
+    def _load(self, stream: str) -> Emitted:
+        with suppress(FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
+            emitted = msgspec.json.decode(self._file.read_bytes(), type=Emitted)
+            if emitted.stream == stream:
+                return emitted
+        return Emitted(stream, self._before)
+
+
+def last_commit(checkpoint: Path) -> int:
+    """Return the number of the last batch that Spark has committed; -1 if there is none."""
+    numbers = (path.name for path in (checkpoint / "commits").glob("*") if path.name.isdigit())
+    return max(map(int, numbers), default=-1)
