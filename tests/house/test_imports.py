@@ -26,6 +26,20 @@ ONLY_IN = {
 }
 """Which modules and folders of a generated package, or of what they share, may import a library that is not always there."""
 
+SPARK_ORDER = (
+    "errors",
+    "protocols",
+    "cluster",
+    "session",
+    "decoding",
+    "reading",
+    "answers",
+    "pipeline",
+    "report",
+    "live",
+)
+"""The folders and modules of ``runtime/spark`` from the lowest to the highest: each imports only lower ones."""
+
 
 @cache
 def imports(path: Path) -> tuple[tuple[int, str], ...]:
@@ -127,6 +141,58 @@ def test_brokers_and_peers_do_without_spark(library: str) -> None:
         return path.relative_to(ROOT / "runtime").parts[0] in ("spark", "cli") or not within(name, library)
 
     assert offences(python_files("runtime"), allowed) == []
+
+
+def test_imports_inside_of_spark_go_down() -> None:
+    """What is lower can be read, tested and replaced without what is higher.
+
+    The package itself only re-exports names, so nothing inside it imports from it.
+    """
+    spark = ROOT / "runtime/spark"
+
+    def rank(name: str) -> int:
+        assert name in SPARK_ORDER, f"{name} is not in SPARK_ORDER"
+        return SPARK_ORDER.index(name)
+
+    def allowed(path: Path, name: str) -> bool:
+        if not within(name, "specwire.runtime.spark"):
+            return True
+        target = name.removeprefix("specwire.runtime.spark").strip(".").partition(".")[0]
+        return bool(target) and rank(target) <= rank(path.relative_to(spark).parts[0].removesuffix(".py"))
+
+    paths = [path for path in python_files("runtime") if spark in path.parents]
+    assert offences([path for path in paths if path != spark / "__init__.py"], allowed) == []
+
+
+def test_one_module_uses_private_state_of_pyspark() -> None:
+    """A private name on another object is one that our own code defines; only the end of Java needs others."""
+    spark = ROOT / "runtime/spark"
+    trees = {
+        path: ast.parse(path.read_text(encoding="utf-8"))
+        for path in python_files("runtime")
+        if spark in path.parents
+    }
+    of_named_tuples = {"_asdict", "_fields", "_make", "_replace"}
+    ours = {name for tree in trees.values() for node in ast.walk(tree) for name in defined(node)}
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}: {node.attr}"
+        for path, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and node.attr.startswith("_")
+        and not node.attr.startswith("__")
+        and node.attr not in ours | of_named_tuples
+    ]
+    assert found, "the end of the Java process needs some"
+    assert {place.partition(":")[0] for place in found} == {"runtime/spark/session/java.py"}, found
+
+
+def defined(node: ast.AST) -> tuple[str, ...]:
+    """Return the names that a node defines: functions, classes, and attributes of `self`."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return (node.name,)
+    of_self = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+    return (node.attr,) if isinstance(node, ast.Attribute) and of_self else ()
 
 
 def is_support(path: Path) -> bool:
