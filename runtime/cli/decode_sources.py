@@ -17,7 +17,7 @@ from specwire.runtime.cli.decode_waiting import Waiting
 from specwire.runtime.pcap.choosing import protocol_name
 from specwire.runtime.pcap.errors import PcapError
 from specwire.runtime.pcap.hexdump import MAX_OCTETS, Kind, parse_dumps
-from specwire.runtime.pcap.packets import Packet, PacketReader, is_packets
+from specwire.runtime.pcap.packets import Packet, PacketReader, holds_packets, is_packets
 from specwire.runtime.pcap.rows import Row
 from specwire.runtime.pcap.segments import Address
 from specwire.runtime.pcap.traffic import Traffic
@@ -129,9 +129,14 @@ class Sources:
         while True:
             try:
                 yield from reader.read(path)
-            except CaptureError:
+            except CaptureError as error:
                 # A folder that is followed may have nothing in it yet.
                 if not self._follow or any(path.glob("*.parquet")):
+                    if path.is_dir() and any(map(holds_packets, path.iterdir())):
+                        raise CaptureError(
+                            f"{path}: a folder of packet captures; name its files, or read the folder on Spark: "
+                            f"`specwire decode {path}/*`, `specwire pipeline run --capture {path} --out OUT`"
+                        ) from error
                     raise
             if not self._follow:
                 return

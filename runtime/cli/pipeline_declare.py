@@ -17,7 +17,14 @@ NO_SPARK = 1
 
 def declare(
     capture: Annotated[Path, typer.Option(help="Folder of capture segments.", show_default=False)],
-    protocol: Annotated[str, typer.Option(help="Protocol of the messages.", show_default=False)],
+    protocol: Annotated[
+        str,
+        typer.Option(
+            help="Protocol of the messages. If its package does not come with specwire, "
+            "set SPECWIRE_PACKAGES when the pipeline runs.",
+            show_default=False,
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="New folder for the pipeline's files.", show_default=False)],
     packages: Packages = None,
     json: Annotated[bool, typer.Option("--json", help="Print the paths of the files as JSON.")] = False,

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 from specwire.runtime.pcap.errors import PcapError
@@ -59,6 +60,17 @@ def is_packets(beginning: bytes) -> bool:
         return False
     words = {int.from_bytes(beginning[:4], name) for _, name in _ORDERS}
     return bool(words & {*_PCAP_FRACTIONS, _SECTION})
+
+
+def holds_packets(path: Path) -> bool:
+    """Return whether a file begins like a packet capture; False if it cannot be read."""
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return is_packets(file.read(4))
+    except OSError:
+        return False
 
 
 class PacketReader:

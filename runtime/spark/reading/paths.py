@@ -22,7 +22,7 @@ import msgspec
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.names import SUFFIX, find_replaced, is_visible
 from specwire.runtime.capture.segments import Survey, list_all, survey_files
-from specwire.runtime.pcap.packets import is_packets
+from specwire.runtime.pcap.packets import holds_packets
 from specwire.runtime.spark.decoding.options import one_of
 from specwire.runtime.spark.errors import InputError
 
@@ -145,7 +145,7 @@ def _expand(pattern: str) -> Iterator[str]:
 def _look_at(path: Path, form: Form) -> Inputs:
     if not path.exists():
         raise CaptureError(f"{path}: there is no such capture folder or file")
-    if form == "pcap" or (form == "" and path.suffix != SUFFIX and _holds_packets(path)):
+    if form == "pcap" or (form == "" and path.suffix != SUFFIX and holds_packets(path)):
         return Inputs(packets=(path,))
     if form == "capture" or path.suffix == SUFFIX:
         return Inputs(segments=(path,))
@@ -160,23 +160,12 @@ def _look_into(folder: Path, form: Form) -> Inputs:
     if form == "capture" or (form == "" and any(map(is_visible, names))):
         segments, replaced = list_all(folder)
         return Inputs(tuple(segments), (), tuple(replaced))
-    packets = tuple(folder / name for name in names if _holds_packets(folder / name))
+    packets = tuple(folder / name for name in names if holds_packets(folder / name))
     if packets:
         return Inputs(packets=packets)
     wanted = "packet captures (pcap, pcapng)" if form else f"segments (*{SUFFIX}) and no packet captures"
     hint = f"; name its folders as {folder}/*" if any((folder / name).is_dir() for name in names) else ""
     raise CaptureError(f"{folder}: the capture folder holds no {wanted}{hint}")
-
-
-def _holds_packets(path: Path) -> bool:
-    """Return whether a file begins like a packet capture; False if it cannot be read."""
-    try:
-        if not path.is_file():
-            return False
-        with path.open("rb") as file:
-            return is_packets(file.read(4))
-    except OSError:
-        return False
 
 
 def _unique(paths: Iterator[Path]) -> list[Path]:

@@ -164,6 +164,18 @@ def test_what_cannot_be_read_is_told(tmp_path: Path, capfd: pytest.CaptureFixtur
     )
 
 
+def test_folder_of_packet_captures_is_told_what_reads_it(
+    recorded: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = recorded.parent
+    outcome = specwire(capfd, "decode", str(folder))
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err == (
+        f"specwire: {folder}: a folder of packet captures; name its files, or read the folder on Spark: "
+        f"`specwire decode {folder}/*`, `specwire pipeline run --capture {folder} --out OUT`\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("octets", "arguments", "status"),
     [
