@@ -1,4 +1,4 @@
-"""What can go wrong between a capture and its tables, for people: one sentence each.
+"""Errors between a capture and its tables, each with one sentence for the user.
 
 A capture that cannot be read raises `specwire.runtime.capture.CaptureError`.
 """
@@ -7,16 +7,16 @@ from __future__ import annotations
 
 
 class PipelineError(Exception):
-    """The base of the errors here; `str()` is one sentence that names what to look at."""
+    """Base of the errors here; `str()` is one sentence that names what to check."""
 
 
 class InputError(PipelineError):
-    """What was asked for cannot be done: an unknown protocol, a folder that must not be replaced."""
+    """The request cannot be carried out: an unknown protocol, or a folder of another program."""
 
 
 class BusyError(InputError):
-    """Another run is at work in the output folder; it ends by itself."""
+    """Another run uses the output folder until it ends."""
 
 
 class JobError(PipelineError):
-    """Spark could not be started, or a job of it failed."""
+    """Spark could not be started, or one of its jobs failed."""

@@ -1,13 +1,13 @@
 """Typed access to the parts of generated packages that Spark needs.
 
-`specwire.runtime.packages` finds the packages, on the driver and in Python workers; its errors are
-raised as InputError here.
+`specwire.runtime.packages` finds the packages, on the driver and in Python workers. Each function
+here raises InputError if the package, or the part, is missing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import pyarrow as pa
 from pyspark.sql.types import StructType
@@ -20,7 +20,7 @@ from specwire.runtime.spark.errors import InputError
 
 
 class Columns(Protocol):
-    """The generated module ``columns``."""
+    """Generated module ``columns``."""
 
     SCHEMA: pa.Schema
     ATTRIBUTES: Attributes
@@ -33,28 +33,22 @@ class Columns(Protocol):
 
 
 class Codec(Protocol):
-    """The generated module ``codec``."""
+    """Generated module ``codec``."""
 
     def decode(self, frames: Sequence[bytes], /) -> Message:
-        """Decode one message; it takes a `sender` too where the octets do not tell messages apart."""
+        """Decode one message; takes a `sender`, too, if the octets alone do not identify messages."""
 
 
 class Schemas(Protocol):
-    """The generated module ``schema``."""
+    """Generated module ``schema``."""
 
     SCHEMAS: Mapping[str, StructType]
     DECODED: StructType
     TABLES: Mapping[str, StructType]
 
 
-class Layout(Protocol):
-    """The generated module ``layout``."""
-
-    LAYOUT: ProtocolLayout
-
-
 class Machine(Protocol):
-    """The generated module ``machine``; a protocol without a dialog has no ``DIALOGS``."""
+    """Generated module ``machine``; without a dialog it has no ``DIALOGS``."""
 
     TIMERS: Mapping[str, float]
 
@@ -68,37 +62,42 @@ def known_protocols() -> tuple[str, ...]:
 
 
 def load_columns(protocol: str) -> Columns:
-    """Return the column decoder of a protocol; InputError where there is none."""
-    return cast(Columns, _load(protocol, "columns"))
+    """Return the column decoder of a protocol."""
+    found: Columns = _load(protocol, "columns")
+    return found
 
 
 def load_codec(protocol: str) -> Codec:
-    """Return the decoder of single messages of a protocol; InputError where there is none."""
-    return cast(Codec, _load(protocol, "codec"))
+    """Return the decoder of single messages of a protocol."""
+    found: Codec = _load(protocol, "codec")
+    return found
 
 
 def load_schemas(protocol: str) -> Schemas:
-    """Return the Spark schemas of a protocol; InputError where there are none."""
-    return cast(Schemas, _load(protocol, "schema"))
+    """Return the Spark schemas of a protocol."""
+    found: Schemas = _load(protocol, "schema")
+    return found
 
 
 def load_layout(protocol: str) -> ProtocolLayout:
-    """Return the layout of the messages of a protocol; InputError where there is none."""
-    return cast(Layout, _load(protocol, "layout")).LAYOUT
+    """Return the layout of the messages of a protocol."""
+    found: ProtocolLayout = _load(protocol, "layout").LAYOUT
+    return found
 
 
 def load_machine(protocol: str) -> Machine:
-    """Return the dialogs and timers of a protocol; InputError where there are none."""
-    return cast(Machine, _load(protocol, "machine"))
+    """Return the dialogs and timers of a protocol."""
+    found: Machine = _load(protocol, "machine")
+    return found
 
 
 def role_name(protocol: str, letter: str) -> str:
-    """Return what a role's letter stands for (``C`` is the client), the letter itself where that is not known."""
+    """Return the name of a role (``C`` is the client), or the letter if the name is not known."""
     return _roles(protocol).get(letter, letter)
 
 
 def role_letters(protocol: str) -> tuple[str, ...]:
-    """Return the letters of a protocol's roles; none where it is not known."""
+    """Return the letters of a protocol's roles; none if it is not known."""
     return tuple(_roles(protocol))
 
 
@@ -109,7 +108,7 @@ def _roles(protocol: str) -> Mapping[str, str]:
     return roles
 
 
-def _load(protocol: str, part: str) -> object:
+def _load(protocol: str, part: str) -> Any:
     try:
         return load_part(protocol, part)
     except PackageError as error:

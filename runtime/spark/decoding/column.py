@@ -14,6 +14,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
+from specwire.runtime.packages import REGISTRY
 from specwire.runtime.spark.decoding.backends import ARROW, find_backend, load_backend
 from specwire.runtime.spark.decoding.decode import once, shape_struct
 from specwire.runtime.spark.decoding.encode import encode_decoded, encode_message, wire
@@ -134,9 +135,13 @@ def register_functions(spark: SparkSession) -> None:
     ``specwire_from_flux(value)``, because Spark's session catalog has no functions of Python with a
     dot in their names.
     """
-    java = load_backend("jvm")
+    java, others = load_backend("jvm"), REGISTRY.others()
+    ours = [protocol for protocol in known_protocols() if protocol not in others]
+    # One jar has the decoders of all protocols that come with specwire, so one question answers for
+    # them: each costs a query that Spark analyses.
+    unavailable = java.available(spark, ours[0])
     for protocol in known_protocols():
-        if java.available(spark, protocol) is not None:
+        if java.available(spark, protocol) if protocol in others else unavailable:
             spark.udf.register(f"specwire_from_{protocol}", ARROW.function(protocol))
 
 

@@ -9,12 +9,9 @@ takes longer than decoding.
 
 from __future__ import annotations
 
-import atexit
 import re
 import shutil
-import tempfile
 import zipfile
-from functools import cache
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -28,6 +25,7 @@ from specwire.runtime.spark.decoding.compile_jar import package_jar
 from specwire.runtime.spark.decoding.options import struct_type
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_layout
+from specwire.runtime.spark.session.executors import shipping_folder
 from specwire.runtime.spark.session.java import describe_failure
 from specwire.runtime.spark.session.target import JAR, has_decoder, jar_trouble, sources_digest
 
@@ -97,27 +95,21 @@ def _result_type(spark: SparkSession, protocol: str, jar: Path | None) -> str:
 
 
 def _add_jar(spark: SparkSession, original: Path) -> None:
-    """Add a jar to a running session."""
-    name = f"specwire-decoders-{sources_digest()[:16]}.jar" if original == JAR else original.name
-    jar = _plain_copy(original, name)
-    if isinstance(spark, SparkSession):
-        spark.sql(f"ADD JAR {jar}")
-    else:
-        spark.addArtifacts(str(jar))
+    """Add a jar to a running session.
 
-
-@cache
-def _plain_copy(original: Path, name: str) -> Path:
-    """Return a copy of a jar, under a path that ``ADD JAR`` accepts.
-
-    It exists until this process ends.
-
-    ``ADD JAR`` follows links, loses blanks and quotes, and ignores a jar whose name it already has.
+    A copy is added, because ``ADD JAR`` follows links, loses blanks and quotes, and ignores a jar
+    whose name it already has.
     """
-    folder = Path(tempfile.mkdtemp(prefix="specwire-jar-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    name = f"specwire-decoders-{sources_digest()[:16]}.jar" if original == JAR else original.name
+    folder = shipping_folder()
     if not re.fullmatch(r"[\w./-]+", str(folder), re.ASCII):
         raise OSError(
             f"Spark takes no jar from {folder}: set TMPDIR to a folder whose name has letters and digits only"
         )
-    return Path(shutil.copyfile(original, folder / name))
+    jar = folder / name
+    if not jar.exists():
+        shutil.copyfile(original, jar)
+    if isinstance(spark, SparkSession):
+        spark.sql(f"ADD JAR {jar}")
+    else:
+        spark.addArtifacts(str(jar))

@@ -107,7 +107,7 @@ def _write_archive(name: str, files: Mapping[str, bytes]) -> Path:
     digest = hashlib.sha256()
     for file, content in files.items():
         digest.update(f"{file} {len(content)}\n".encode() + content)
-    archive = _archive_folder() / f"specwire-package-{name}-{digest.hexdigest()[:16]}.zip"
+    archive = shipping_folder() / f"specwire-package-{name}-{digest.hexdigest()[:16]}.zip"
     if archive.exists():
         return archive
     folder = f"{FOLDERS}/{name}/"
@@ -123,7 +123,8 @@ def _write_archive(name: str, files: Mapping[str, bytes]) -> Path:
 
 
 @cache
-def _archive_folder() -> Path:
+def shipping_folder() -> Path:
+    """Return a folder for files that are passed to Spark; it exists until this process ends."""
     folder = tempfile.mkdtemp(prefix="specwire-ship-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)

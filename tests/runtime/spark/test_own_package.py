@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from decimal import Decimal
@@ -55,6 +56,20 @@ def test_every_backend_decodes_it(backend: str, spark: SparkSession, capture: Pa
     assert [[bytes(frame) for frame in row[0]] for row in again] == [SUBSCRIBE, QUOTE, LARGE_QUOTE]
     quotes = tables(decoded, "ticker")["Quote"]
     assert [row[0] for row in quotes.orderBy("seq").select("price").collect()] == [1250, LARGE]
+
+
+def test_workers_get_a_package_from_an_archive(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A zip archive on Python's path, of which the workers know nothing."""
+    place = write_package(tmp_path / "in_archive" / "zipped", "zipped_ticker").parent
+    (place / "__init__.py").touch()
+    archive = shutil.make_archive(str(tmp_path / "packages"), "zip", tmp_path / "in_archive")
+    monkeypatch.syspath_prepend(archive)
+    add_packages("zipped.zipped_ticker")
+    capture = write_ticker_capture(tmp_path / "capture", "zipped_ticker")
+    decoded = decode(read(spark, capture), "zipped_ticker", backend="arrow")
+    assert [tuple(row) for row in decoded.orderBy("seq").select("_message", "Quote.price").collect()] == ROWS
 
 
 def test_the_format_finds_it_by_what_the_capture_states(spark: SparkSession, capture: Path) -> None:
