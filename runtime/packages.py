@@ -104,16 +104,18 @@ class GeneratedPackage:
         Raises:
             PackageError: the package is neither in a folder nor in a zip archive.
         """
-        folder: Path | zipfile.Path = Path(self.place)
-        if not folder.is_dir():
+        paths: list[Path] | list[zipfile.Path]
+        if os.path.isdir(self.place):
+            paths = list(Path(self.place).iterdir())
+        else:
             try:
                 archive = zipimporter(self.place)
             except ZipImportError as error:
                 raise PackageError(
                     f"the package {self.name} in {self.place} is neither in a folder nor in a zip archive"
                 ) from error
-            folder = zipfile.Path(archive.archive, archive.prefix)
-        paths = sorted(folder.iterdir(), key=lambda path: path.name)
+            paths = list(zipfile.Path(archive.archive, archive.prefix).iterdir())
+        paths.sort(key=lambda path: path.name)
         return {path.name: path.read_bytes() for path in paths if path.suffix in _SOURCE_SUFFIXES}
 
 

@@ -25,7 +25,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -126,25 +127,11 @@ def _look_at(path: Path) -> Arrival | None:
     return Arrival(path.name, found.st_ctime, found.st_size, whole)
 
 
-def come_whole(arrivals: Iterable[Arrival], given: Position) -> list[Arrival]:
-    """Return the files that were truncated when they were read and are whole now."""
-    return [found for found in arrivals if found.whole and given.unwhole[found.name] != found.changed_s]
-
-
-def note_unwhole(arrivals: Iterable[Arrival], names: Collection[str], given: Position) -> dict[str, float]:
-    """Return the argument `unwhole` of `Position.add` for names that are read now."""
-    return {
-        found.name: found.changed_s
-        for found in arrivals
-        if found.name in names and (not found.whole or found.name in given.unwhole)
-    }
-
-
 def choose(arrivals: Sequence[Arrival], given: Position, patience: Patience, now_s: float) -> list[str]:
     """Return the names to read now, in order for each tap; `now_s` is in seconds since 1970."""
     chosen: list[str] = []
     octets = 0
-    for arrival in _by_age(list(ready(arrivals, given, patience, now_s))):
+    for arrival in _by_age(list(_ready(arrivals, given, patience, now_s))):
         if len(chosen) == patience.segments or (chosen and octets + arrival.octets > patience.octets):
             break
         chosen.append(arrival.name)
@@ -152,41 +139,40 @@ def choose(arrivals: Sequence[Arrival], given: Position, patience: Patience, now
     return chosen
 
 
-def ready(
+def _ready(
     arrivals: Sequence[Arrival], given: Position, patience: Patience, now_s: float
 ) -> Iterator[Arrival]:
     """Yield the files that are not held back, in order for each tap."""
+
+    def is_unsettled(arrival: Arrival) -> bool:
+        return not arrival.whole and now_s - arrival.changed_s < patience.settle_s
+
     taps: dict[str, list[tuple[int, int, Arrival]]] = {}
     for arrival in arrivals:
         named = read_name(arrival.name)
         if named is not None:
             taps.setdefault(named.tap, []).append((named.first, named.last, arrival))
-        elif not _is_unsettled(arrival, patience, now_s):
+        elif not is_unsettled(arrival):
             yield arrival
     for tap, numbered in taps.items():
         last = given.last(tap)
         for number, end, arrival in sorted(numbered, key=lambda item: item[:2]):
             missing = number > last + 1 and now_s - arrival.changed_s < patience.gap_s
-            if missing or _is_unsettled(arrival, patience, now_s):
+            if missing or is_unsettled(arrival):
                 break
             last = max(last, end)
             yield arrival
 
 
-def _is_unsettled(arrival: Arrival, patience: Patience, now_s: float) -> bool:
-    return not arrival.whole and now_s - arrival.changed_s < patience.settle_s
-
-
 def _by_age(arrivals: Sequence[Arrival]) -> list[Arrival]:
     """Return the oldest files first, so that no tap waits for another; keep each tap's order."""
     reached: dict[str, float] = {}
-    aged: list[tuple[float, int, Arrival]] = []
-    for at, arrival in enumerate(arrivals):
+    ages: dict[str, float] = {}
+    for arrival in arrivals:
         named = read_name(arrival.name)
         tap = named.tap if named else arrival.name
-        reached[tap] = max(reached.get(tap, 0.0), arrival.changed_s)
-        aged.append((reached[tap], at, arrival))
-    return [arrival for _, _, arrival in sorted(aged, key=lambda item: item[:2])]
+        reached[tap] = ages[arrival.name] = max(reached.get(tap, 0.0), arrival.changed_s)
+    return sorted(arrivals, key=lambda arrival: ages[arrival.name])
 
 
 PATIENCE = Patience.__struct_fields__
@@ -210,11 +196,11 @@ def state_options(folder: Path, patience: Patience) -> dict[str, str]:
     return {"path": str(folder.resolve())} | {name: str(getattr(patience, name)) for name in PATIENCE}
 
 
+@dataclass
 class StreamFiles(InputPartition):
     """Files that one task reads."""
 
-    def __init__(self, files: Sequence[Wanted]) -> None:
-        self.files = tuple(files)
+    files: tuple[Wanted, ...]
 
 
 class FolderStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -241,8 +227,9 @@ class FolderStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return the position after the files that are read next, or `start` if there are none."""
         given = _position(start)
         present = list_names(self.folder)
-        again = come_whole(look_at(self.folder, given.unwhole), given)
-        arrivals = [*again, *look_at(self.folder, self._fresh(present, given))]
+        again = look_at(self.folder, given.unwhole)
+        arrivals = [found for found in again if found.whole and given.unwhole[found.name] != found.changed_s]
+        arrivals += look_at(self.folder, self._fresh(present, given))
         patience = self.patience
         if self._wanted is not None:
             arrivals = [arrival for arrival in arrivals if arrival.name in self._wanted]
@@ -250,7 +237,11 @@ class FolderStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         names = choose(arrivals, given, patience, time.time())
         if not names:
             return start
-        unwhole = note_unwhole(arrivals, names, given)
+        unwhole = {
+            found.name: found.changed_s
+            for found in arrivals
+            if found.name in names and (not found.whole or found.name in given.unwhole)
+        }
         return given.forget_missing(present).add(names, unwhole, _last_seqs(self.folder, names)).to_json()
 
     def _fresh(self, present: Sequence[str], given: Position) -> list[str]:
@@ -284,7 +275,9 @@ class FolderStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return tasks for the files between two positions; one task if there are no files."""
         files = self._files(_position(start), _position(end))
-        return [StreamFiles(files[at :: self._tasks]) for at in range(min(self._tasks, max(1, len(files))))]
+        return [
+            StreamFiles(tuple(files[at :: self._tasks])) for at in range(min(self._tasks, max(1, len(files))))
+        ]
 
     def _files(self, start: Position, end: Position) -> list[Wanted]:
         """Return the files, and the messages in them, to read between two positions.
