@@ -3,6 +3,18 @@
     from specwire.runtime.spark import decode, encode, follow, from_specwire, read, register, to_specwire
 
 Importing this package imports no part of Spark. A name imports its module when it is used.
+
+Modules import only from folders above their own in this list (`tests/house/test_imports.py`):
+
+    errors, protocols   errors for the user, parts of generated packages
+    cluster             package folders for the executors of a cluster
+    session             sessions: Java, Spark Connect, code and files for executors
+    decoding            frames to columns and typed tables, and back
+    reading             captures as DataFrames, batch and stream
+    answers             questions that the typed tables answer
+    pipeline            runs that add new segments to an output folder
+    report              one HTML page from the answers
+    live                watch of a growing capture
 """
 
 from __future__ import annotations

@@ -161,18 +161,21 @@ def _renamed(frame: DataFrame, beside: StructType) -> list[Column]:
 def _conclude(rows: DataFrame, mode: Mode) -> DataFrame:
     """Return the columns of a capture; treat rows without frames according to the mode."""
     noted = [name for name in rows.columns if name != "_encoded"]
-    meaning = CAPTURE["frames"].metadata
-    frames, error = F.col("_encoded.frames"), F.col("_encoded.error")
+    error = F.col("_encoded.error")
+    columns = [*noted, F.col("_encoded.frames").alias("frames", metadata=CAPTURE["frames"].metadata)]
     if mode is Mode.PERMISSIVE:
-        said = error.alias("_error", metadata={"comment": "Why the row has no frames; null where it has."})
-        return rows.select(*noted, frames.alias("frames", metadata=meaning), said)
-    if mode is Mode.DROPMALFORMED:
-        return rows.where(error.isNull()).select(*noted, frames.alias("frames", metadata=meaning))
-    names = [F.coalesce(F.col(name).cast("string"), F.lit("?")) for name in ("seq", "tap") if name in noted]
-    where = F.concat(F.lit("message "), F.concat_ws(" of tap ", *names), F.lit(": ")) if names else F.lit("")
-    failure = F.raise_error(F.concat(where, error)).cast("boolean")
-    sound = rows.where(F.when(error.isNotNull(), failure).otherwise(True))
-    return sound.select(*noted, frames.alias("frames", metadata=meaning))
+        meaning = {"comment": "Why the row has no frames; null where it has."}
+        columns.append(error.alias("_error", metadata=meaning))
+    elif mode is Mode.DROPMALFORMED:
+        rows = rows.where(error.isNull())
+    else:
+        names = [
+            F.coalesce(F.col(name).cast("string"), F.lit("?")) for name in ("seq", "tap") if name in noted
+        ]
+        parts = [F.lit("message "), F.concat_ws(" of tap ", *names), F.lit(": ")] if names else []
+        failure = F.raise_error(F.concat(*parts, error)).cast("boolean")
+        rows = rows.where(F.when(error.isNotNull(), failure).otherwise(True))
+    return rows.select(*columns)
 
 
 def wire(column: Column, type: DataType) -> Column:
