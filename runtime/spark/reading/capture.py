@@ -30,7 +30,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from specwire.runtime.capture.errors import CaptureError
-from specwire.runtime.capture.segments import Survey
+from specwire.runtime.capture.segments import Survey, survey_files
 from specwire.runtime.packages import PackageError, load_package
 from specwire.runtime.pcap.choosing import in_order
 from specwire.runtime.pcap.recording import PacketFile
@@ -63,7 +63,7 @@ def read_capture(
     """
     wanted = read_damaged(damaged, ("fail", "skip"))
     inputs = find_inputs([source] if isinstance(source, Path | str) else source)
-    survey = inputs.survey()
+    survey = survey_files(inputs.segments)
     if not (wanted == "skip" and inputs.packets):
         check_survey(survey, wanted)
     for bad in survey.unsound:

@@ -21,7 +21,7 @@ import msgspec
 
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.names import SUFFIX, find_replaced, is_visible
-from specwire.runtime.capture.segments import Survey, list_all, survey_files
+from specwire.runtime.capture.segments import list_files
 from specwire.runtime.pcap.packets import holds_packets
 from specwire.runtime.spark.decoding.options import one_of
 from specwire.runtime.spark.errors import InputError
@@ -40,16 +40,10 @@ class Inputs:
     Attributes:
         segments: files that should be capture segments, unread.
         packets: files that should be packet captures, unread.
-        replaced: segments that a compacted segment replaces.
     """
 
     segments: tuple[Path, ...] = ()
     packets: tuple[Path, ...] = ()
-    replaced: tuple[Path, ...] = ()
-
-    def survey(self) -> Survey:
-        """Read the footer of every segment."""
-        return survey_files(self.segments, self.replaced)
 
 
 def read_names(given: Mapping[str, str]) -> tuple[str, ...]:
@@ -84,13 +78,10 @@ def find_inputs(names: Sequence[Path | str], form: Form = "") -> Inputs:
     by_folder: dict[Path, list[str]] = {}
     for path in segments:
         by_folder.setdefault(path.parent, []).append(path.name)
-    replaced = {
-        folder / name for folder, present in by_folder.items() for name in find_replaced(present)
-    }.union(path for one in found for path in one.replaced)
+    replaced = {folder / name for folder, present in by_folder.items() for name in find_replaced(present)}
     return Inputs(
         tuple(path for path in segments if path not in replaced),
         tuple(_unique(path for one in found for path in one.packets)),
-        tuple(sorted(replaced)),
     )
 
 
@@ -158,8 +149,7 @@ def _look_into(folder: Path, form: Form) -> Inputs:
     except OSError as error:
         raise CaptureError(f"{folder}: the capture cannot be read: {error.strerror}") from error
     if form == "capture" or (form == "" and any(map(is_visible, names))):
-        segments, replaced = list_all(folder)
-        return Inputs(tuple(segments), (), tuple(replaced))
+        return Inputs(segments=tuple(list_files(folder)))
     packets = tuple(folder / name for name in names if holds_packets(folder / name))
     if packets:
         return Inputs(packets=packets)

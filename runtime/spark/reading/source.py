@@ -35,7 +35,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from specwire.runtime.capture.errors import CaptureError
-from specwire.runtime.capture.segments import list_protocols, read_footer
+from specwire.runtime.capture.segments import list_protocols, read_footer, survey_files
 from specwire.runtime.pcap.recording import PacketFile
 from specwire.runtime.spark.decoding.column import register_functions
 from specwire.runtime.spark.decoding.options import (
@@ -214,7 +214,7 @@ def _find_protocol(names: Sequence[str], form: Form, damaged: Damaged) -> str:
         raise InputError(
             f"{inputs.packets[0]}: a packet capture does not state its protocol: name it with the option 'protocol'"
         )
-    survey = inputs.survey()
+    survey = survey_files(inputs.segments)
     check_survey(survey, damaged)
     found = list_protocols(survey.sound)
     if len(found) != 1:
@@ -265,7 +265,7 @@ class SpecwireReader(DataSourceReader):
         Raises CaptureError for a file that is not a segment, unless it is quarantined.
         """
         inputs = find_inputs(self.request.names, self.request.form)
-        survey = inputs.survey()
+        survey = survey_files(inputs.segments)
         check_survey(survey, self.request.damaged)
         found: list[InputPartition] = [OneFile(path) for path in inputs.packets]
         found += (Groups((), (str(bad.path), bad.reason)) for bad in survey.unsound)
