@@ -41,7 +41,7 @@ from specwire.runtime.spark.live.alerting import (
     watch_conversations,
     write_aside,
 )
-from specwire.runtime.spark.live.work import FOLDER, Watch, Work
+from specwire.runtime.spark.live.work import FOLDER, Listener, Watch
 from specwire.runtime.spark.reading.stream import state_options
 from specwire.runtime.spark.session.executors import local_path
 from specwire.runtime.spark.session.java import describe_failure
@@ -90,10 +90,10 @@ FORGIVEN_S = 600.0
 class AlertQuery:
     """Query of alerts, and the emission of what it finds."""
 
-    def __init__(self, spark: SparkSession, request: Watch, work: Work, line: Line | None) -> None:
+    def __init__(self, spark: SparkSession, request: Watch, listener: Listener, line: Line | None) -> None:
         # A session behind a Connect server has another class.
         self.poll_s = POLL_S if isinstance(spark, SparkSession) else REMOTE_POLL_S
-        self._work = work
+        self._listener = listener
         self._emitter = Emitter(request.out, line)
         self._store = StoreAlerts(request.out.resolve())
         self.running = Running(lambda: begin_query(spark, request, self._store))
@@ -101,7 +101,7 @@ class AlertQuery:
     def follow(self, stop: threading.Event, now_s: float) -> None:
         """Emit new alerts, and start the query again if it failed; see `raise_failure`."""
         self.raise_failure()
-        self.running.restart(self._work.report_failure, stop, now_s)
+        self.running.restart(self._listener.on_failure, stop, now_s)
         self.emit()
 
     def raise_failure(self) -> None:
@@ -111,20 +111,21 @@ class AlertQuery:
 
     def emit(self) -> None:
         """Emit the alerts of all committed batches."""
-        if self.running.query is not None:
-            self._work.report_alerts(self._emitter.emit(self.running.query.id))
+        query = self.running.query
+        if query is not None and (count := self._emitter.emit(query.id)):
+            self._listener.on_alerts(count)
 
 
 @contextmanager
 def alert_query(
-    spark: SparkSession, request: Watch, work: Work, line: Line | None
+    spark: SparkSession, request: Watch, listener: Listener, line: Line | None
 ) -> Iterator[AlertQuery | None]:
     """Run the query of alerts for the block, if alerts are requested."""
     if request.rules is None:
         yield None
         return
     with show_watching(request.out / FOLDER):
-        alerts = AlertQuery(spark, request, work, line)
+        alerts = AlertQuery(spark, request, listener, line)
         try:
             yield alerts
         finally:

@@ -68,12 +68,13 @@ def watch(
     read, and JobError if a job of Spark fails.
     """
     check(request)
-    work = Work(spark, request, listener or Listener(), stop)
+    listener = listener or Listener()
+    work = Work(spark, request, listener, stop)
     # The first run creates the manifest of a new folder. Another watch may use an existing one, so
     # this is skipped there.
     if not (request.out / FOLDER).is_dir():
         work.begin()
-    with _alone(request.out), alert_query(spark, request, work, line) as alerts:
+    with _alone(request.out), alert_query(spark, request, listener, line) as alerts:
         go_round(Rounds(request, work), alerts, request, work, stop)
         work.catch_up(idle_s=0.0)
 

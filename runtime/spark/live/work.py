@@ -133,11 +133,6 @@ class Work:
         took_s = time.monotonic() - begun
         self._listener.on_batch(Batch(number, len(paths), took_s, _lag_s(paths)), summary)
 
-    def report_alerts(self, count: int) -> None:
-        """Report the number of new alerts in the table, if there are any."""
-        if count:
-            self._listener.on_alerts(count)
-
     def catch_up(self, *, idle_s: float) -> None:
         """Update the answers, if they are outdated and there was no run for `idle_s` seconds.
 
