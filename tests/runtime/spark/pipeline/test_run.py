@@ -20,6 +20,7 @@ from specwire.runtime.spark.pipeline.manifest import Asked, Manifest
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import Store
 from specwire.runtime.spark.pipeline.summary import ErrorCount, Summary, Totals, TypeCount
+from specwire.runtime.spark.report.page import draw_report
 from tests.runtime.spark import captures
 
 LIBFILEMQ_NOM = [bytes.fromhex("aaa30700000000004c4b400000000000000000")]
@@ -32,7 +33,7 @@ END_OF_FILE = [bytes.fromhex("aaa30800000000000000070105612e6a706700000000000010
 def work_in(spark: SparkSession, capture: Path, out: Path, **asked: object) -> Summary | None:
     """Run over all that a capture holds."""
     request = Request(capture, msgspec.convert(asked, Asked))
-    return advance(spark, Store(out), list_files(capture), request)
+    return advance(spark, Store(out), list_files(capture), request, draw=draw_report)
 
 
 @pytest.fixture(scope="module")
