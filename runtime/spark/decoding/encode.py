@@ -162,7 +162,10 @@ def _conclude(rows: DataFrame, mode: Mode) -> DataFrame:
     """Return the columns of a capture; treat rows without frames according to the mode."""
     noted = [name for name in rows.columns if name != "_encoded"]
     error = F.col("_encoded.error")
-    columns = [*noted, F.col("_encoded.frames").alias("frames", metadata=CAPTURE["frames"].metadata)]
+    columns: list[Column | str] = [
+        *noted,
+        F.col("_encoded.frames").alias("frames", metadata=CAPTURE["frames"].metadata),
+    ]
     if mode is Mode.PERMISSIVE:
         meaning = {"comment": "Why the row has no frames; null where it has."}
         columns.append(error.alias("_error", metadata=meaning))
