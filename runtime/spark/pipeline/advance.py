@@ -62,10 +62,10 @@ def advance(
     """Process new segments and return the folder's summary; None if there is no summary yet.
 
     Segments and messages that earlier runs processed are skipped. `draw` draws the report
-    (`specwire.runtime.spark.report.page.draw_report`); without it none is written. `batch` is the id of a stream and
-    the number of one of its batches. The manifest stores it for information only. Processed content
-    is recognised by segments, not by batch numbers: if a power cut truncates the checkpoint of a
-    stream, the stream uses the number again, with more segments.
+    (`specwire.runtime.spark.report.page.draw_report`); without it none is written. `batch` is the
+    id of a stream and the number of one of its batches. The manifest stores it for information
+    only. Processed content is recognised by segments, not by batch numbers: if a power cut
+    truncates the checkpoint of a stream, the stream uses the number again, with more segments.
 
     Raises InputError and CaptureError as `check_request` and `find_work` do, and JobError if the
     disk is full or message counts differ. Errors of Spark are not caught.
