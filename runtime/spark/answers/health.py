@@ -1,24 +1,131 @@
-"""Continued answers about the health of connections: silences and reconnects."""
+"""Silences of the sides of connections, and reconnects of peers.
+
+Silences: any message is a sign of life. A silence longer than the protocol tolerates (its timer, or
+the caller's value) is a row. `beats` counts the heartbeats that the side had sent. Without
+heartbeats a silence may be normal: a client of a Flux broker that makes no requests is silent.
+After a farewell, no sign of life is expected. The messages of each side are put in the tap's order,
+and each is compared with the one before. The last message of a side is kept for the next step.
+
+Reconnects: a peer comes back on a new connection, or with a second greeting on the old one. A
+connection counts as following another if the same tap records the same peer for both, and the
+first had no more messages when the second began. Two overlapping connections are not a reconnect.
+The first and the last message of each connection are enough for this.
+
+A connection is over once it has been silent for `OVER_S`, by the tap's clock: what comes later
+under its name is another one. So it is certain which connection a new one follows when those before
+it are over. Of the connections of a peer that are over only the latest is kept, for a day, so the
+state has an hour's connections of a peer that connects each second. These are rules about the
+messages and not about portions.
+
+Where a tap names a connection after the peer's own name (a NORFAB broker, a Flux parent), a new
+connection is the same conversation to it; there the second greeting shows the reconnect.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
-from specwire.runtime.spark.answers.messages import kept, message_tables, shape, together
-from specwire.runtime.spark.answers.particulars import silence_s
-from specwire.runtime.spark.answers.reconnects import (
-    CONNECTIONS,
-    connections,
-    kept_connections,
-    new_connections,
-    second_greetings,
+from specwire.runtime.spark.answers.answer import (
+    BOOLEAN,
+    CONVERSATION,
+    DOUBLE,
+    LATEST_MONO,
+    LONG,
+    MOMENT,
+    PEER,
+    PLACE,
+    TAP,
+    TEXT,
+    TIMESTAMP,
+    Advance,
+    Continued,
+    Frames,
+    Step,
+    as_table,
+    column,
 )
-from specwire.runtime.spark.answers.registry import Continued
-from specwire.runtime.spark.answers.schemas.health import RECONNECTS, SILENCES
-from specwire.runtime.spark.answers.silences import SIDES, kept_sides, side_words, silent_sides, watch
-from specwire.runtime.spark.answers.step import Advance, Frames, Step
+from specwire.runtime.spark.answers.messages import message_tables, select, stored_rows, union
+from specwire.runtime.spark.answers.protocol_specifics import heartbeat_s, silence_s, specifics_of
+
+SILENCES = StructType(
+    [
+        *PLACE,
+        column("sender", TEXT, "role letter of the side in question"),
+        *MOMENT,
+        column("until_ts", TIMESTAMP, "when it spoke again; null where it has not"),
+        column("until_seq", LONG, "the tap's count of that message"),
+        column("silent_s", DOUBLE, "how long, to its next message or to the tap's latest", "seconds"),
+        column("threshold_s", DOUBLE, "the silence that was let pass", "seconds"),
+        column("beats", LONG, "heartbeats that the side had sent in this conversation before"),
+        column("missed", LONG, "heartbeats that would have fitted into the silence"),
+        column("outcome", TEXT, "again (it spoke again), silent (not yet), gone (given up)"),
+    ]
+)
+"""`ts`, `seq` and `mono` are those of the last message before the silence."""
+
+RECONNECTS = StructType(
+    [
+        *PLACE,
+        *MOMENT,
+        column(
+            "kind", TEXT, "connection (a new one of the peer after its last one) or greeting (a second one)"
+        ),
+        column("before", TEXT, "the conversation before; the same one for a greeting"),
+        column("away_s", DOUBLE, "since the latest message of the conversation before", "seconds"),
+    ]
+)
+"""`ts`, `seq` and `mono` are those of the first message of the new connection, or of the greeting."""
+
+SIDES = StructType(
+    [
+        TAP,
+        CONVERSATION,
+        PEER,
+        column("sender", TEXT, "role letter of the side"),
+        column("ts", TIMESTAMP, "when its latest message came"),
+        column("seq", LONG, "the tap's count of that message"),
+        LATEST_MONO,
+        column("beats", LONG, "heartbeats that it has sent"),
+        column("greetings", LONG, "greetings that it has sent"),
+        column("left", BOOLEAN, "whether its latest message was a farewell"),
+    ]
+)
+"""State: the latest message of each side."""
+
+CONNECTIONS = StructType(
+    [
+        TAP,
+        PEER,
+        CONVERSATION,
+        column("ts", TIMESTAMP, "when its first message came"),
+        column("seq", LONG, "the tap's count of that message"),
+        LATEST_MONO,
+        column("last_seq", LONG, "the tap's count of its latest message"),
+        column("last_mono", LONG, "when that was, the tap's monotonic clock", "nanoseconds"),
+        column("told", BOOLEAN, "whether it is certain that it came after another, or that it did not"),
+    ]
+)
+"""State: the connections that are not over, and of each peer the last that is."""
+
+GIVEN_UP_S = 86_400
+"""Silence, by the tap's clock, after which a side is gone. Later messages are of a new side."""
+
+OVER_S = 3600
+"""Silence on both sides after which a connection is over.
+
+It is much longer than any heartbeat interval and any pause of a client between two requests.
+"""
+
+GIVEN_UP_NS, OVER_NS = GIVEN_UP_S * 1_000_000_000, OVER_S * 1_000_000_000
+
+SIDE = ("tap", "conversation", "peer", "sender")
+CONNECTION = ("tap", "peer", "conversation")
+COUNTED = ("beats", "greetings")
 
 
 def advance(
@@ -30,22 +137,19 @@ def advance(
         after_s: the longest tolerated silence, in seconds; default: from the protocol's timers.
     """
     threshold_s = silence_s(protocol) if after_s is None else after_s
-    words = side_words(typed, protocol)
-    known = connections(words, kept(state, "connections")).persist()
-    taps = known.groupBy("tap").agg(F.max("tap_mono").alias("tap_mono"))
-    watched = watch(words, kept(state, "sides"), taps, threshold_s).persist()
-    silent = silent_sides(watched, protocol, threshold_s)
-    came = together([second_greetings(watched), new_connections(known)])
+    messages = _select_messages(typed, protocol)
+    connections = _find_connections(messages, stored_rows(state, "connections")).persist()
+    taps = connections.groupBy("tap").agg(F.max("tap_mono").alias("tap_mono"))
+    sides = _follow_sides(messages, stored_rows(state, "sides"), taps, threshold_s).persist()
+    silences = _silences(sides, protocol, threshold_s)
+    reconnects = union([_second_greetings(sides), _new_connections(connections)])
     return Step(
         rows={
-            "silences": shape(silent, protocol, SILENCES, is_open=F.col("outcome") == "silent"),
-            "reconnects": shape(came, protocol, RECONNECTS, is_open=~F.col("is_certain")),
+            "silences": as_table(silences, protocol, SILENCES, is_open=F.col("outcome") == "silent"),
+            "reconnects": as_table(reconnects, protocol, RECONNECTS, is_open=~F.col("is_certain")),
         },
-        state={
-            "sides": kept_sides(watched),
-            "connections": kept_connections(known),
-        },
-        cached=(watched, known),
+        state={"sides": _sides_to_keep(sides), "connections": _connections_to_keep(connections)},
+        cached=(sides, connections),
     )
 
 
@@ -54,13 +158,183 @@ def silent_after(seconds: float) -> Advance:
     return partial(advance, after_s=seconds)
 
 
-CONTINUED = (
-    Continued(
-        name="health",
-        applies=lambda protocol: True,
-        reads=message_tables,
-        writes={"silences": SILENCES, "reconnects": RECONNECTS},
-        keeps={"sides": SIDES, "connections": CONNECTIONS},
-        advance=advance,
-    ),
+def _select_messages(typed: Frames, protocol: str) -> DataFrame:
+    """Return every message, and whether it is a heartbeat, a greeting or a farewell."""
+    specifics = specifics_of(protocol)
+
+    def fields(message: str) -> dict[str, str]:
+        heartbeat, greeting, farewell = (
+            conditions.get(message, "false")
+            for conditions in (specifics.heartbeats, specifics.greetings, specifics.farewells)
+        )
+        return {
+            "beats": f"if({heartbeat}, 1L, 0L)",
+            "greetings": f"if({greeting}, 1L, 0L)",
+            "left": f"coalesce({farewell}, false)",
+        }
+
+    return union(select(typed, protocol, name, fields(name)) for name in message_tables(protocol))
+
+
+# --- silences
+
+
+def _follow_sides(
+    messages: DataFrame, sides: Sequence[DataFrame], taps: DataFrame, threshold_s: float
+) -> DataFrame:
+    """Return messages before a silence, greetings after the first, and each side's latest message.
+
+    Each row also has the message before (`was_mono`) and after (`next_ts`, `next_seq`, `next_mono`;
+    null after the latest), how long the side is silent after it (`silent_ns`), by the latest time
+    of its tap in `taps` (`tap_mono`), and how many heartbeats and greetings there were so far, this
+    one included (`all_beats`, `all_greetings`).
+    """
+    known = [rows.withColumn("is_known", F.lit(True)) for rows in sides]
+    both = union([messages.withColumn("is_known", F.lit(False)), *known])
+    in_order = Window.partitionBy("key", *SIDE).orderBy("seq")
+    so_far = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    beside = both.withColumn("key", F.xxhash64(*SIDE)).withColumns(
+        {
+            "was_mono": F.lag("mono").over(in_order),
+            **{f"next_{name}": F.lead(name).over(in_order) for name in ("ts", "seq", "mono")},
+            **{f"all_{name}": F.sum(name).over(so_far) for name in COUNTED},
+        }
+    )
+    # A side that was given up and returns is counted from 0.
+    is_new = F.coalesce(F.col("mono") - F.col("was_mono") > GIVEN_UP_NS, F.lit(True))
+    earlier = {
+        name: F.last(F.when(is_new, F.col(f"all_{name}") - F.col(name)), ignorenulls=True).over(so_far)
+        for name in COUNTED
+    }
+    counts = {f"all_{name}": F.col(f"all_{name}") - F.col(f"old_{name}") for name in COUNTED}
+    counted = beside.withColumns({f"old_{name}": count for name, count in earlier.items()})
+    timed = counted.withColumns(counts).join(F.broadcast(taps), "tap")
+    silent_ns = F.coalesce("next_mono", "tap_mono") - F.col("mono")
+    greets_again = ~F.col("is_known") & (F.col("greetings") > 0) & (F.col("all_greetings") > 1)
+    return timed.withColumns(
+        {
+            "silent_ns": silent_ns,
+            "is_silent": (silent_ns > round(threshold_s * 1e9)) & ~F.col("left"),
+            "greets_again": greets_again,
+        }
+    ).where("is_silent or greets_again or next_seq is null")
+
+
+def _silences(sides: DataFrame, protocol: str, threshold_s: float) -> DataFrame:
+    gone = F.col("silent_ns") > GIVEN_UP_NS
+    silent_s = F.when(gone, F.lit(float(GIVEN_UP_S))).otherwise(F.col("silent_ns") / 1e9)
+    every_s = heartbeat_s(protocol)
+    return sides.where("is_silent").select(
+        *SIDE,
+        *("ts", "seq", "mono"),
+        F.when(~gone, F.col("next_ts")).alias("until_ts"),
+        F.when(~gone, F.col("next_seq")).alias("until_seq"),
+        silent_s.alias("silent_s"),
+        F.lit(threshold_s).alias("threshold_s"),
+        F.col("all_beats").alias("beats"),
+        (F.floor(silent_s / every_s) if every_s else F.lit(None)).alias("missed"),
+        F.when(gone, "gone").when(F.col("next_seq").isNull(), "silent").otherwise("again").alias("outcome"),
+    )
+
+
+def _sides_to_keep(sides: DataFrame) -> DataFrame:
+    """Return the latest message of each side that is not given up."""
+    latest = sides.where(F.col("next_seq").isNull() & (F.col("silent_ns") <= GIVEN_UP_NS))
+    counts = {name: F.col(f"all_{name}") for name in COUNTED}
+    return latest.withColumns(counts).select(*SIDES.fieldNames())
+
+
+# --- reconnects
+
+
+def _reconnects(
+    rows: DataFrame, kind: str, before: Column, since_mono: Column, is_certain: Column
+) -> DataFrame:
+    """Return rows of `reconnects`; `is_certain` says that a row is final."""
+    return rows.select(
+        *CONNECTION,
+        *("ts", "seq", "mono"),
+        F.lit(kind).alias("kind"),
+        before.alias("before"),
+        ((F.col("mono") - since_mono) / 1e9).alias("away_s"),
+        is_certain.alias("is_certain"),
+    )
+
+
+def _second_greetings(sides: DataFrame) -> DataFrame:
+    again = sides.where("greets_again")
+    return _reconnects(again, "greeting", F.col("conversation"), F.col("was_mono"), F.lit(True))
+
+
+def _new_connections(connections: DataFrame) -> DataFrame:
+    """Return the connections that followed another and were not reported before."""
+    followed = connections.where(
+        ~F.col("told")
+        & (F.col("last.last_seq") < F.col("seq"))
+        & (F.col("last.conversation") != F.col("conversation"))
+        & (F.col("mono") - F.col("last.last_mono") <= GIVEN_UP_NS)
+    )
+    before, since_mono = F.col("last.conversation"), F.col("last.last_mono")
+    return _reconnects(followed, "connection", before, since_mono, F.col("is_certain"))
+
+
+def _find_connections(messages: DataFrame, stored: Sequence[DataFrame]) -> DataFrame:
+    """Return each connection's first and latest message, and the connection that it follows.
+
+    Besides the columns of the state, rows have the tap's latest time (`tap_mono`), the peer's
+    latest connection of those that began before (`last`), whether it is over (`is_over`), and
+    whether it is certain which connection this one came after, if any (`is_certain`); `told` says
+    whether that was certain before these messages.
+    """
+    span = (
+        F.min_by("ts", "seq").alias("ts"),
+        *(F.min(name).alias(name) for name in ("seq", "mono")),
+    )
+    # By the hour, so that what is silent for longer can be seen without sorting all messages.
+    hours = messages.groupBy(*CONNECTION, F.floor(F.col("mono") / OVER_NS).alias("hour")).agg(
+        *span,
+        *(F.max(name).alias(f"last_{name}") for name in ("seq", "mono")),
+        F.lit(False).alias("told"),
+    )
+    in_order = Window.partitionBy(*CONNECTION).orderBy("seq")
+    begins = F.coalesce(F.col("mono") - F.lag("last_mono").over(in_order) > OVER_NS, F.lit(True))
+    parts = union([hours, *stored]).withColumn("begins", begins.cast("int"))
+    connections = (
+        parts.withColumn("life", F.sum("begins").over(in_order))
+        .groupBy(*CONNECTION, "life")
+        .agg(
+            *span,
+            *(F.max(name).alias(name) for name in ("last_seq", "last_mono")),
+            F.coalesce(F.max("told"), F.lit(False)).alias("told"),
+        )
+    )
+    earlier = Window.partitionBy("tap", "peer").orderBy("seq").rowsBetween(Window.unboundedPreceding, -1)
+    last = F.max(F.struct("last_seq", "last_mono", "conversation")).over(earlier)
+    tap_mono = F.max("last_mono").over(Window.partitionBy("tap"))
+    timed = connections.withColumns({"tap_mono": tap_mono, "last": last})
+    last_is_over = F.coalesce(F.col("tap_mono") - F.col("last.last_mono") > OVER_NS, F.lit(True))
+    return timed.withColumns(
+        {
+            "is_over": F.col("tap_mono") - F.col("last_mono") > OVER_NS,
+            "is_certain": last_is_over | (F.col("last.last_seq") > F.col("seq")),
+        }
+    )
+
+
+def _connections_to_keep(connections: DataFrame) -> DataFrame:
+    """Return the connections that the next messages may belong to or come after."""
+    of_peer = Window.partitionBy("tap", "peer")
+    last_over: Column = F.max(F.when(F.col("is_over"), F.col("last_seq"))).over(of_peer)
+    is_last = (F.col("last_seq") == last_over) & (F.col("tap_mono") - F.col("last_mono") <= GIVEN_UP_NS)
+    kept = connections.withColumn("is_last", is_last).where("not is_over or is_last")
+    return kept.withColumn("told", F.col("told") | F.col("is_certain")).select(*CONNECTIONS.fieldNames())
+
+
+CONTINUED = Continued(
+    name="health",
+    applies=lambda protocol: True,
+    reads=message_tables,
+    writes={"silences": SILENCES, "reconnects": RECONNECTS},
+    keeps={"sides": SIDES, "connections": CONNECTIONS},
+    advance=advance,
 )

@@ -20,19 +20,66 @@ intermediate storage.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, BinaryType
+from pyspark.sql.types import ArrayType, BinaryType, StructType
 
 from specwire.generated.dialog import Dialog
-from specwire.runtime.spark.answers.messages import kept, latest, shape, take, together
-from specwire.runtime.spark.answers.particulars import Calls, particulars_of
-from specwire.runtime.spark.answers.registry import Continued
-from specwire.runtime.spark.answers.schemas.requests import REQUESTS
-from specwire.runtime.spark.answers.step import OPEN, Frames, Step
+from specwire.runtime.spark.answers.answer import (
+    BOOLEAN,
+    LONG,
+    MOMENT,
+    OPEN,
+    PLACE,
+    TEXT,
+    TIMESTAMP,
+    Continued,
+    Frames,
+    Step,
+    as_table,
+    column,
+    micros,
+)
+from specwire.runtime.spark.answers.messages import latest_by_tap, select, stored_rows, union
+from specwire.runtime.spark.answers.protocol_specifics import Calls, specifics_of
 from specwire.runtime.spark.protocols import load_machine, load_schemas
+
+REQUESTS = StructType(
+    [
+        *PLACE,
+        column("asker", TEXT, "role letter of the side that asked on this connection"),
+        column(
+            "requester", TEXT, "who asked: the route stack, latest hop first, joined by '!'; empty on its own"
+        ),
+        column("hops", LONG, "routes in that stack: brokers between who asked and this connection"),
+        column("matchtag", LONG, "the tag that pairs request and responses"),
+        column("topic", TEXT, "service and method"),
+        column("service", TEXT, "the topic up to the first period"),
+        column("nodeid", LONG, "the rank that was asked; null for responses without a request"),
+        column("userid", LONG, "who asked, as the broker that let it in saw it"),
+        *MOMENT,
+        column("answered_ts", TIMESTAMP, "when the latest response came; null where there is none"),
+        column("first_mono", LONG, "when the first response came, the tap's monotonic clock", "nanoseconds"),
+        column("last_mono", LONG, "when the latest message came, the tap's monotonic clock", "nanoseconds"),
+        column("responses", LONG, "responses so far"),
+        column("streaming", BOOLEAN, "whether it is a call with a stream of responses"),
+        column(
+            "errnum", LONG, "error number of the last response, 0 for success; ENODATA ends a stream well"
+        ),
+        column(
+            "outcome",
+            TEXT,
+            "answered, error, open (not over yet), unanswered (given up: its tag was used again, or too long "
+            "ago), unasked (responses to a request that the tap did not see), noresponse (none is wanted), "
+            "untagged (matchtag 0: cannot be paired)",
+        ),
+        column("octets", LONG, "octets of the request and its responses", "octets"),
+        micros("first_us", "from the request to its first response"),
+        micros("latency_us", "from the request to its last response; null unless answered or error"),
+    ]
+)
 
 GIVEN_UP_S = 86_400
 """Time without messages, by the tap's clock, after which a call is over."""
@@ -45,7 +92,7 @@ and connections have equal prefixes. That two of ten thousand million keys agree
 chance of 10^-18.
 """
 
-WHO = (*KEY, "peer", "hops", "alone")
+IDENTITY = (*KEY, "peer", "hops", "alone")
 """Columns that accompany every message and are not used in between.
 
 They are one struct column: each window writes its rows again, field by field, but a struct at once.
@@ -59,46 +106,59 @@ SUMMED = ("responses", "octets")
 
 
 def advance(typed: Frames, protocol: str, state: Frames | None = None) -> Step:
-    """Continue the table `requests`; see `specwire.runtime.spark.answers.step`."""
-    calls = particulars_of(protocol).calls
+    """Continue the table `requests`; see `specwire.runtime.spark.answers.answer.Advance`."""
+    calls = specifics_of(protocol).calls
     assert calls is not None, f"{protocol} has no requests"
-    words = _words(typed, protocol, calls)
-    carried = [_carry(rows) for rows in kept(state, "requests")]
-    rows = _fold(_together(words, carried), latest(words), calls)
-    made = rows.withColumns({"service": F.substring_index("topic", ".", 1), **_durations()})
-    table = shape(made, protocol, REQUESTS, is_open=F.col("outcome") == "open")
+    messages = _select_messages(typed, protocol, calls)
+    rows = _cut_into_calls(_add_keys(messages, state), latest_by_tap(messages), calls)
+    first, last = (F.floor((F.col(name) - F.col("mono")) / 1000) for name in ("first_mono", "last_mono"))
+    table = as_table(
+        rows,
+        protocol,
+        REQUESTS,
+        is_open=F.col("outcome") == "open",
+        service=F.substring_index("topic", ".", 1),
+        first_us=F.when(_is_request(), first),
+        latency_us=F.when(F.col("outcome").isin("answered", "error"), last),
+    )
     return Step({"requests": table}, {"requests": table.where(OPEN).drop(OPEN)})
 
 
-def _words(typed: Frames, protocol: str, calls: Calls) -> DataFrame:
+def _select_messages(typed: Frames, protocol: str, calls: Calls) -> DataFrame:
     """Return requests and responses as rows of one kind.
 
-    For messages that cannot be paired, `alone` has the reason.
-
-    A request has no `errnum`, a response no `nodeid`. What follows from these is not here: each
-    column goes through the exchange with every message.
+    For messages that cannot be paired, `alone` has the reason. A request has no `errnum`, a
+    response no `nodeid`. Columns that follow from these are not here, because each column goes
+    through the exchange with every message.
     """
-    dialog = _dialog(protocol)
-    silent = dialog.unanswered.get("flags", 0)
-    streaming = f"flags & {calls.streaming} <> 0" if calls.streaming else "false"
-    shared = {"requester": _requester(protocol), "hops": "coalesce(cast(size(routes) as bigint), 0)"}
-    shared |= {"matchtag": "matchtag", "topic": "topic", "userid": "userid", "streaming": streaming}
-    untagged = "matchtag = 0 then 'untagged' end"
-    alone = f"case when flags & {silent} <> 0 then 'noresponse' when {untagged}"
-    asked = take(typed, protocol, "Request", shared | {"nodeid": "nodeid", "alone": alone})
-    answered = take(
-        typed, protocol, "Response", shared | {"errnum": "errnum", "alone": f"case when {untagged}"}
-    )
-    asker = {"Request": F.col("sender"), "Response": _other_side("sender", dialog.roles)}
-    both = (
-        rows.withColumn("asker", asker[name]) for name, rows in (("Request", asked), ("Response", answered))
-    )
-    return together(both).drop("message", "sender")
-
-
-def _dialog(protocol: str) -> Dialog:
     dialogs: Mapping[str, Dialog] = getattr(load_machine(protocol), "DIALOGS", {})
-    return next(iter(dialogs.values()))
+    dialog = next(iter(dialogs.values()))
+    here, there = dialog.roles
+    no_response = dialog.unanswered.get("flags", 0)
+    untagged = "when matchtag = 0 then 'untagged' end"
+    fields = {
+        "requester": _requester(protocol),
+        "hops": "coalesce(cast(size(routes) as bigint), 0)",
+        "streaming": f"flags & {calls.streaming} <> 0" if calls.streaming else "false",
+        **{name: name for name in ("matchtag", "topic", "userid")},
+    }
+    own = {
+        "Request": {
+            "nodeid": "nodeid",
+            "alone": f"case when flags & {no_response} <> 0 then 'noresponse' {untagged}",
+        },
+        "Response": {"errnum": "errnum", "alone": f"case {untagged}"},
+    }
+    asker = {
+        "Request": F.col("sender"),
+        "Response": F.expr(
+            f"case sender when '{here}' then '{there}' when '{there}' then '{here}' else sender end"
+        ),
+    }
+    both = (
+        select(typed, protocol, name, fields | own[name]).withColumn("asker", asker[name]) for name in own
+    )
+    return union(both).drop("message", "sender")
 
 
 def _requester(protocol: str) -> str:
@@ -114,36 +174,40 @@ def _requester(protocol: str) -> str:
     return "coalesce(array_join(routes, '!'), '')"
 
 
-def _other_side(sender: str, roles: tuple[str, ...]) -> Column:
-    here, there = roles
-    return F.when(F.col(sender) == here, there).when(F.col(sender) == there, here).otherwise(F.col(sender))
+def _add_keys(messages: DataFrame, state: Frames | None) -> DataFrame:
+    """Return messages and open calls of the state, with two hashes of their keys and `identity`.
 
-
-def _carry(table: DataFrame) -> DataFrame:
-    """Return open calls as the messages that they begin with."""
-    return table.drop("protocol", "date", "service", "outcome", "first_us", "latency_us")
-
-
-def _together(words: DataFrame, carried: Sequence[DataFrame]) -> DataFrame:
-    """Return messages and calls carried over, with two hashes of their keys and `WHO`."""
-    rows = together([words.withColumn("last_mono", F.col("mono")), *carried]) if carried else words
+    An open call is a row like the message that it begins with.
+    """
+    derived = ("protocol", "date", "service", "outcome", "first_us", "latency_us")
+    calls = [table.drop(*derived) for table in stored_rows(state, "requests")]
+    rows = union([messages.withColumn("last_mono", F.col("mono")), *calls]) if calls else messages
     paired = F.col("alone").isNull()
     hashed = F.when(paired, F.xxhash64(*KEY)).otherwise(F.xxhash64("tap", "seq"))
     other = F.when(paired, F.xxhash64(F.lit("call"), *reversed(KEY))).otherwise(F.xxhash64("seq", "tap"))
-    keyed = rows.withColumns({"key": hashed, "key2": other, "who": F.struct(*WHO)})
-    return keyed.drop(*WHO)
+    keyed = rows.withColumns({"key": hashed, "key2": other, "identity": F.struct(*IDENTITY)})
+    return keyed.drop(*IDENTITY)
 
 
-def _asks() -> Column:
+def _is_request() -> Column:
     return F.col("nodeid").isNotNull()
 
 
-def _known(rows: DataFrame, name: str, message: Column) -> Column:
-    """Return the value from the earlier messages of a call carried over, or from a message."""
-    return F.coalesce(name, message) if name in rows.columns else message
+def _ends_call(which: str = "") -> Column:
+    """Return whether a message, or the one before it (`before_`), is the last of its call.
+
+    A request has no `errnum`.
+    """
+    errnum, streaming = F.col(f"{which}errnum"), F.coalesce(f"{which}streaming", F.lit(False))
+    return errnum.isNotNull() & (~streaming | (errnum != 0))
 
 
-def _fold(words: DataFrame, taps: DataFrame, calls: Calls) -> DataFrame:
+def _stored_or(rows: DataFrame, name: str, value: Column) -> Column:
+    """Return a column of an open call from the state, or a value for a message."""
+    return F.coalesce(name, value) if name in rows.columns else value
+
+
+def _cut_into_calls(rows: DataFrame, taps: DataFrame, calls: Calls) -> DataFrame:
     """Cut the messages of each key into calls; the last message of each becomes its row.
 
     The neighbours of a message show whether it begins a call and whether it ends one. All other
@@ -154,107 +218,78 @@ def _fold(words: DataFrame, taps: DataFrame, calls: Calls) -> DataFrame:
     in_order = Window.partitionBy("key", "key2").orderBy("seq")
     so_far = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     limit = F.lit(GIVEN_UP_S * 1_000_000_000)
-    heard = "last_mono" if "last_mono" in words.columns else "mono"
+    has_open_calls = "last_mono" in rows.columns
+    last_mono = "last_mono" if has_open_calls else "mono"
     responses = F.count("errnum").over(so_far)
-    if "responses" in words.columns:
+    if has_open_calls:
         responses += F.coalesce(F.sum("responses").over(so_far), F.lit(0))
-    beside = words.withColumns(
+    beside = rows.withColumns(
         {
             "all_responses": responses,
             "all_octets": F.sum("octets").over(so_far),
-            **{f"was_{name}": F.lag(name).over(in_order) for name in ("errnum", "streaming", heard)},
+            **{f"before_{name}": F.lag(name).over(in_order) for name in ("errnum", "streaming", last_mono)},
             **{f"next_{name}": F.lead(name).over(in_order) for name in ("nodeid", "mono")},
         }
     )
-    was_silent = F.col("mono") - F.col(f"was_{heard}")
-    is_silent = F.col("next_mono") - F.col(heard)
-    is_latest = is_silent.isNull()
+    silence_before = F.col("mono") - F.col(f"before_{last_mono}")
+    silence_after = F.col("next_mono") - F.col(last_mono)
+    is_latest = silence_after.isNull()
+    is_first = silence_before.isNull() | _ends_call("before_") | (silence_before > limit)
+    is_last = is_latest | F.col("next_nodeid").isNotNull() | _ends_call() | (silence_after > limit)
     cut = beside.withColumns(
-        {
-            "begins": _asks() | was_silent.isNull() | _ends("was_") | (was_silent > limit),
-            "is_latest": is_latest,
-            "is_last": is_latest | F.col("next_nodeid").isNotNull() | _ends() | (is_silent > limit),
-        }
-    ).where("begins or is_last")
-    # Of a call that was carried over the first response is known; else it is the message after the
-    # request.
-    answer = F.when(_asks(), F.when(~F.col("is_last"), F.col("next_mono"))).otherwise(F.col("mono"))
-    own = {"responses": _known(cut, "responses", F.when(_asks(), 0).otherwise(1)), "octets": F.col("octets")}
+        {"is_first": _is_request() | is_first, "is_latest": is_latest, "is_last": is_last}
+    ).where("is_first or is_last")
+    # The first response of an open call is known. Else it is the message after the request.
+    response = F.when(_is_request(), F.when(~F.col("is_last"), F.col("next_mono"))).otherwise(F.col("mono"))
+    own_responses = _stored_or(cut, "responses", F.when(_is_request(), 0).otherwise(1))
     first = cut.withColumns(
         {
-            "first_mono": _known(cut, "first_mono", answer),
-            **{f"before_{name}": F.col(f"all_{name}") - value for name, value in own.items()},
+            "first_mono": _stored_or(cut, "first_mono", response),
+            "earlier_responses": F.col("all_responses") - own_responses,
+            "earlier_octets": F.col("all_octets") - F.col("octets"),
         }
     )
-    taken = (*BEGUN, *(f"before_{name}" for name in SUMMED))
-    told = first.withColumns({f"begun_{name}": F.lag(name).over(in_order) for name in taken})
-    return _rows(told.where("is_last"), taps, limit, calls)
-
-
-def _ends(which: str = "") -> Column:
-    """Return whether nothing comes after a message, or after the one before it (`was_`).
-
-    A request has no `errnum`.
-    """
-    errnum, goes_on = F.col(f"{which}errnum"), F.coalesce(f"{which}streaming", F.lit(False))
-    return errnum.isNotNull() & (~goes_on | (errnum != 0))
-
-
-def _rows(ended: DataFrame, taps: DataFrame, limit: Column, calls: Calls) -> DataFrame:
-    """Return the calls from their last messages."""
-    ended = ended.select("*", *(F.col(f"who.{name}").alias(name) for name in WHO))
-    rows = ended.join(F.broadcast(taps), "tap", "left").select(
-        *WHO,
-        *(_begun(name).alias(name) for name in BEGUN),
-        *((F.col(f"all_{name}") - _begun(f"before_{name}")).alias(name) for name in SUMMED),
-        _known(ended, "last_mono", F.col("mono")).alias("last_mono"),
-        _known(ended, "answered_ts", F.when(~_asks(), F.col("ts"))).alias("answered_ts"),
-        F.when(_ends() | F.col("alone").isNotNull(), F.col("errnum")).alias("errnum"),
-        _ends().alias("ended"),
-        "is_latest",
-        "tap_mono",
+    taken = (*BEGUN, *(f"earlier_{name}" for name in SUMMED))
+    ended = first.withColumns({f"begun_{name}": F.lag(name).over(in_order) for name in taken}).where(
+        "is_last"
     )
-    return rows.withColumn("outcome", _outcome(limit, calls))
+    ended = ended.select("*", "identity.*").join(F.broadcast(taps), "tap", "left")
+    made = ended.select(
+        *IDENTITY,
+        *(_begun(name).alias(name) for name in BEGUN),
+        *((F.col(f"all_{name}") - _begun(f"earlier_{name}")).alias(name) for name in SUMMED),
+        _stored_or(ended, "last_mono", F.col("mono")).alias("last_mono"),
+        _stored_or(ended, "answered_ts", F.when(~_is_request(), F.col("ts"))).alias("answered_ts"),
+        F.when(_ends_call() | F.col("alone").isNotNull(), F.col("errnum")).alias("errnum"),
+        _ends_call().alias("ended"),
+        F.coalesce(F.col("tap_mono") - F.col(last_mono) > limit, F.lit(False)).alias("given_up"),
+        "is_latest",
+    )
+    return made.withColumn("outcome", _outcome(calls))
 
 
 def _begun(name: str) -> Column:
-    return F.when(F.col("begins"), F.col(name)).otherwise(F.col(f"begun_{name}"))
+    return F.when(F.col("is_first"), F.col(name)).otherwise(F.col(f"begun_{name}"))
 
 
-def _outcome(limit: Column, calls: Calls) -> Column:
-    recent = F.col("is_latest") & ~F.coalesce(F.col("tap_mono") - F.col("last_mono") > limit, F.lit(False))
-    well = (F.col("errnum") == 0) | (F.col("streaming") & (F.col("errnum") == calls.last))
+def _outcome(calls: Calls) -> Column:
+    ends_stream = F.col("streaming") & (F.col("errnum") == calls.end_of_stream)
     return (
         F.when(F.col("alone").isNotNull(), F.col("alone"))
-        .when(~_asks() & F.col("ended"), "unasked")
-        .when(F.col("ended") & well, "answered")
+        .when(~_is_request() & F.col("ended"), "unasked")
+        .when(F.col("ended") & ((F.col("errnum") == 0) | ends_stream), "answered")
         .when(F.col("ended"), "error")
-        .when(recent, "open")
-        .when(_asks(), "unanswered")
+        .when(F.col("is_latest") & ~F.col("given_up"), "open")
+        .when(_is_request(), "unanswered")
         .otherwise("unasked")
     )
 
 
-def _durations() -> dict[str, Column]:
-    over = F.col("outcome").isin("answered", "error")
-    first, last = (F.col(name) - F.col("mono") for name in ("first_mono", "last_mono"))
-    return {
-        "first_us": F.when(_asks(), F.floor(first / 1000)),
-        "latency_us": F.when(over, F.floor(last / 1000)),
-    }
-
-
-def _applies(protocol: str) -> bool:
-    return particulars_of(protocol).calls is not None
-
-
-CONTINUED = (
-    Continued(
-        name="requests",
-        applies=_applies,
-        reads=lambda protocol: ("Request", "Response"),
-        writes={"requests": REQUESTS},
-        keeps={"requests": REQUESTS},
-        advance=advance,
-    ),
+CONTINUED = Continued(
+    name="requests",
+    applies=lambda protocol: specifics_of(protocol).calls is not None,
+    reads=lambda protocol: ("Request", "Response"),
+    writes={"requests": REQUESTS},
+    keeps={"requests": REQUESTS},
+    advance=advance,
 )

@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from specwire.runtime.spark.answers.dialogs.conversations import IDLE_S, VIOLATIONS_KEPT, fold
+from specwire.runtime.spark.answers.dialogs.conversations import IDLE_S, VIOLATIONS_KEPT, track
 from specwire.runtime.spark.answers.dialogs.symbols import Alphabet, narrow_rows
 from specwire.runtime.spark.pipeline.answering import SETTINGS
 from specwire.runtime.spark.session.settings import changed_settings
@@ -76,7 +76,7 @@ class Traffic:
     def follow(self, *, keep: bool = False) -> None:
         """Run the machines; `keep`: so that a later run can continue."""
         with changed_settings(self._bench.spark, SETTINGS):
-            consume(fold(self.rows, self._protocol, idle_s=IDLE_S, kept=VIOLATIONS_KEPT, keep=keep))
+            consume(track(self.rows, self._protocol, idle_s=IDLE_S, kept=VIOLATIONS_KEPT, keep=keep))
 
     def groups(self) -> Mapping[str, Callable[[], None]]:
         """Return the ways that give each conversation to sessions."""

@@ -8,8 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from specwire.generated import filemq, flux
-from specwire.runtime.spark.answers import graph, requests, topics, transfers
-from specwire.runtime.spark.answers.particulars import Numbers, Particulars
+from specwire.runtime.spark.answers import durations, requests, traffic, transfers
 from tests.docs.page import blocks
 from tests.runtime.spark.answers.traffic import Seen, capture_rows, typed_of
 
@@ -48,10 +47,8 @@ def names(spark: SparkSession) -> dict[str, object]:
         "more": typed_of(spark, file[5:], "filemq"),
         "of_flux": of_flux,
         "requests": asked,
-        "topics": topics.topics({}, {"requests": asked}, "flux")["topics"],
-        "nodes": graph.graph(of_flux, {"requests": asked}, "flux")["nodes"],
-        "Numbers": Numbers,
-        "Particulars": Particulars,
+        "topics": durations.topics({}, {"requests": asked}, "flux")["topics"],
+        "nodes": traffic.graph(of_flux, {"requests": asked}, "flux")["nodes"],
     }
 
 

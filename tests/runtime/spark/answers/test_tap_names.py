@@ -14,7 +14,7 @@ from specwire.runtime.filemq import FilemqClient, FilemqServer, Publication
 from specwire.runtime.norfab.client import NorfabClient
 from specwire.runtime.norfab.serve import NorfabBroker
 from specwire.runtime.norfab.worker import NorfabWorker, task
-from specwire.runtime.spark.answers.particulars import particulars_of
+from specwire.runtime.spark.answers.protocol_specifics import specifics_of
 from tests.integration.filemq_scene import digests
 from tests.integration.norfab_scene import run
 
@@ -36,7 +36,7 @@ def connections(spark: SparkSession, protocol: str, taps: Sequence[Names]) -> li
     """Return what Spark makes of each tap's conversations."""
     rows = [(number, name) for number, tap in enumerate(taps) for name in tap.conversations]
     frame = spark.createDataFrame(rows, "number int, conversation string")
-    found = frame.select("number", F.expr(particulars_of(protocol).connection).alias("connection")).collect()
+    found = frame.select("number", F.expr(specifics_of(protocol).connection).alias("connection")).collect()
     return [sorted(row["connection"] for row in found if row["number"] == one) for one in range(len(taps))]
 
 

@@ -7,8 +7,7 @@ from pyspark.sql import SparkSession
 
 from specwire.generated import flux, norfab, zre
 from specwire.runtime.spark.answers.dialogs.conversations import conversations
-from specwire.runtime.spark.answers.schemas.conversations import TWINS
-from specwire.runtime.spark.answers.taps import one_tap, twins
+from specwire.runtime.spark.answers.taps import TWINS, one_tap, twins
 from tests.runtime.spark.answers.traffic import Seen, capture_rows, typed_of
 
 pytestmark = pytest.mark.spark

@@ -19,8 +19,7 @@ from pyspark.sql.types import DataType, DateType, LongType, StringType, StructFi
 
 from specwire.runtime.capture.link import Captured
 from specwire.runtime.capture.segments import Source, build_table, list_files, write_segment
-from specwire.runtime.spark.answers.registry import Continued, RollUp
-from specwire.runtime.spark.answers.step import OPEN, Step
+from specwire.runtime.spark.answers.answer import OPEN, Continued, RollUp, Step
 from specwire.runtime.spark.errors import JobError
 from specwire.runtime.spark.pipeline import advance as advancing
 from specwire.runtime.spark.pipeline import answering

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from specwire.runtime.spark.answers.dialogs.fold import Fold
 from specwire.runtime.spark.answers.dialogs.symbols import BEFORE_ALL, STATE, Alphabet, Pairing
+from specwire.runtime.spark.answers.dialogs.tracking import ConversationTracker
 from tests.runtime.spark.answers.dialogs.sessions import Said
 
 Conversations = Mapping[tuple[str, str], Sequence[Said]]
@@ -61,9 +61,9 @@ def run(
 ) -> list[dict[str, Any]]:
     """Return the conversations that the machines find, the rows given to them `size` at a time.
 
-    `bounds` are those of `Fold`. Without violations there is an empty list of them.
+    `bounds` are those of `ConversationTracker`. Without violations there is an empty list of them.
     """
-    machines = Fold(protocol, idle_ns=idle_s * SECOND_NS, kept=kept, keep=keep, **bounds)
+    machines = ConversationTracker(protocol, idle_ns=idle_s * SECOND_NS, kept=kept, keep=keep, **bounds)
     rows = (row for batch in machines.run(_cut(table, size)) for row in batch.to_pylist())
     return [row | {"violations": row["violations"] or []} for row in rows]
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from specwire.runtime.spark.answers.dialogs.fold import Fold
-from specwire.runtime.spark.answers.dialogs.readings import TokenChange
-from specwire.runtime.spark.answers.dialogs.state import Tokens
+from specwire.runtime.spark.answers.dialogs.automaton import TokenChange
+from specwire.runtime.spark.answers.dialogs.tracking import ConversationTracker, Tokens
 from tests.runtime.spark.answers.dialogs.rows import narrow, run
 from tests.runtime.spark.answers.dialogs.sessions import Said
 
@@ -85,7 +84,7 @@ def test_finished_conversations_leave_before_more_batches_are_read() -> None:
             said = {("t", f"c{number}"): [Said(0, "C", "Ohai", {})]}
             yield from narrow("filemq", said).to_batches()
 
-    found = Fold("filemq", idle_ns=10**9, kept=1, keep=False).run(batches())
+    found = ConversationTracker("filemq", idle_ns=10**9, kept=1, keep=False).run(batches())
     assert [(read, batch.column("conversation").to_pylist()) for batch in found] == [
         (2, ["c0"]), (3, ["c1"]), (4, ["c2"]), (5, ["c3"]), (5, ["c4"]),
     ]  # fmt: skip

@@ -1,0 +1,240 @@
+"""Roll-ups of what takes time (calls, parts of jobs, files): `latency` by minute, `topics` by day.
+
+Quantiles in `latency` are `percentile_approx` with an accuracy of 10,000: the value given for p has
+a rank within one in ten thousand of p, and among up to ten thousand values it is the very one. Such
+quantiles do not add up; `latencies` makes them for any other grouping from the answer tables.
+
+The quantiles of `topics` do, so that those of several days need not read every request again: each
+row has a histogram beside its counts, on a logarithmic scale. The sum of histograms is the
+histogram of the sum, and a quantile of it is less than 2.4 % (the width of a bin) above the true
+one, never below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, StructField, StructType
+
+from specwire.runtime.spark.answers.answer import (
+    LONG,
+    STORED,
+    TAP,
+    TEXT,
+    TIMESTAMP,
+    Frames,
+    RollUp,
+    as_table,
+    column,
+    micros,
+)
+from specwire.runtime.spark.answers.messages import union
+from specwire.runtime.spark.answers.protocol_specifics import takes_time
+from specwire.runtime.spark.answers.taps import without_twins
+
+_SUBJECT = (
+    column("kind", TEXT, "rpc (a request), job (a worker's part of a NORFAB job), transfer (a file)"),
+    column("service", TEXT, "service that was asked; null for transfers"),
+    column("topic", TEXT, "topic of the request, task of the job; null for transfers"),
+)
+_ENDS = (
+    column("answered", LONG, "those that ended, with an error or without: the quantiles are theirs"),
+    column("errors", LONG, "those that ended with an error"),
+    column("unanswered", LONG, "those that were given up"),
+)
+_TOTALS = (
+    micros("max_us", "the longest"),
+    micros("total_us", "their sum: by `answered` it gives the mean"),
+    column("octets", LONG, "octets of requests and responses, or of the files", "octets"),
+)
+
+LATENCY = StructType(
+    [
+        *STORED,
+        column("minute", TIMESTAMP, "the minute in which it began, UTC"),
+        TAP,
+        *_SUBJECT,
+        column("peer", TEXT, "the connection's peer; of a job the worker"),
+        column("begun", LONG, "requests, parts of jobs or files that began in this minute"),
+        *_ENDS,
+        micros("p50_us", "median"),
+        micros("p90_us", "90 of 100 took at most so long"),
+        micros("p99_us", "99 of 100 took at most so long"),
+        *_TOTALS,
+    ]
+)
+
+TOPICS = StructType(
+    [
+        *STORED,
+        *_SUBJECT,
+        column("begun", LONG, "requests, parts of jobs or files that began on this day"),
+        *_ENDS,
+        micros("p50_us", "half of them took at most so long; above the median by less than 2.4 %"),
+        micros("p90_us", "90 of 100 took at most so long; above that quantile by less than 2.4 %"),
+        micros("p99_us", "99 of 100 took at most so long; above that quantile by less than 2.4 %"),
+        *_TOTALS,
+        column(
+            "spread",
+            ArrayType(StructType([StructField("bin", LONG), StructField("count", LONG)])),
+            "how many took how long: bin b has those from 10^(b/100) microseconds to 10^((b+1)/100), bin 0 also "
+            "what took less; bins without any are left out. Counts of several days and topics add up",
+        ),
+    ]
+)
+
+ACCURACY = 10_000
+
+PER_DECADE = 100
+"""Bins of the histogram from one power of ten to the next."""
+
+SUBJECT = tuple(field.name for field in _SUBJECT)
+QUANTILES = {"p50_us": 0.5, "p90_us": 0.9, "p99_us": 0.99}
+
+TIMED = {
+    "requests": {
+        "kind": "'rpc'",
+        "service": "service",
+        "topic": "topic",
+        "peer": "peer",
+        "outcome": "outcome",
+        "took_us": "latency_us",
+        "octets": "octets",
+    },
+    "job_parts": {
+        "kind": "'job'",
+        "service": "service",
+        "topic": "task",
+        "peer": "worker",
+        "outcome": "case outcome when 'done' then 'answered' when 'failed' then 'error' else outcome end",
+        "took_us": "latency_us",
+        "octets": "cast(null as bigint)",
+    },
+    "transfers": {
+        "kind": "'transfer'",
+        "service": "cast(null as string)",
+        "topic": "cast(null as string)",
+        "peer": "peer",
+        "outcome": "case when outcome in ('complete', 'unmarked') then 'answered' "
+        "when outcome in ('open', 'deleted') then outcome else 'error' end",
+        "took_us": "duration_us",
+        "octets": "octets",
+    },
+}
+"""SQL of the columns of `timed`, for the answer tables that have what takes time."""
+
+
+def timed(answers: Frames) -> DataFrame | None:
+    """Return calls, parts of jobs and files of the existing answer tables, in one schema.
+
+    Columns: `date`, `ts`, `tap`, `kind`, `service`, `topic`, `peer`, `outcome` (answered, error,
+    unanswered or open), `took_us` and `octets`. Messages that are not calls (unasked, noresponse,
+    untagged), deletions of files, and second views at another tap are omitted.
+    """
+    frames = [
+        without_second_views(answers, name).select(
+            "date", "ts", "tap", *(F.expr(sql).alias(alias) for alias, sql in columns.items())
+        )
+        for name, columns in TIMED.items()
+        if name in answers
+    ]
+    wanted = F.col("outcome").isin("answered", "error", "unanswered", "open")
+    return union(frames).where(wanted) if frames else None
+
+
+def without_second_views(answers: Frames, name: str) -> DataFrame:
+    """Return an answer table without the rows that count at another tap: see `twins`."""
+    table = answers[name]
+    if "twins" not in answers:
+        return table
+    if "conversation" in table.columns:
+        return without_twins(table, answers["twins"])
+    jobs = without_twins(answers["jobs"], answers["twins"]) if "jobs" in answers else table
+    return table.join(jobs.select("tap", "uuid").distinct(), ["tap", "uuid"], "left_semi")
+
+
+def latencies(rows: DataFrame, *by: str) -> DataFrame:
+    """Return counts and quantiles of rows of `timed`, for each group of these columns."""
+    quantiles = F.percentile_approx(_took_us(), [*QUANTILES.values()], ACCURACY)
+    counted = rows.groupBy(*by).agg(*_counts(), quantiles.alias("at"))
+    return counted.withColumns({name: F.col("at")[place] for place, name in enumerate(QUANTILES)}).drop("at")
+
+
+def _has_ended() -> Column:
+    return F.col("outcome").isin("answered", "error")
+
+
+def _took_us() -> Column:
+    return F.when(_has_ended(), F.col("took_us"))
+
+
+def _counts() -> tuple[Column, ...]:
+    return (
+        F.count(F.lit(1)).alias("begun"),
+        F.count_if(_has_ended()).alias("answered"),
+        F.count_if(F.col("outcome") == "error").alias("errors"),
+        F.count_if(F.col("outcome") == "unanswered").alias("unanswered"),
+        F.sum("octets").alias("octets"),
+        F.sum(_took_us()).alias("total_us"),
+        F.max(_took_us()).alias("max_us"),
+    )
+
+
+def latency(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFrame]:
+    """Return the table `latency`."""
+    rows = timed(answers)
+    assert rows is not None, f"{protocol} has nothing that takes time"
+    by_minute = rows.withColumn("minute", F.date_trunc("minute", "ts"))
+    counted = latencies(by_minute, "date", "minute", "tap", *SUBJECT, "peer")
+    return {"latency": as_table(counted, protocol, LATENCY)}
+
+
+def topics(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFrame]:
+    """Return the table `topics`."""
+    rows = timed(answers)
+    assert rows is not None, f"{protocol} has nothing that takes time"
+    # `greatest` ignores null.
+    found = F.floor(F.log10(F.greatest(_took_us(), F.lit(1.0))) * PER_DECADE)
+    binned = rows.groupBy("date", *SUBJECT, F.when(_took_us().isNotNull(), found).alias("bin"))
+    one = F.when(F.col("bin").isNotNull(), F.array(F.struct("bin", F.col("answered").alias("count"))))
+    summed = sum_topics(binned.agg(*_counts()).withColumn("spread", one), "date", *SUBJECT)
+    return {"topics": as_table(summed, protocol, TOPICS)}
+
+
+def sum_topics(topics: DataFrame, *by: str) -> DataFrame:
+    """Return rows of the table `topics` summed for each group of these columns, with quantiles.
+
+    A bin that several rows have is several items of the summed `spread`.
+    """
+    counts = ("begun", "answered", "errors", "unanswered", "octets", "total_us")
+    rows = topics.groupBy(*by).agg(
+        *(F.sum(name).alias(name) for name in counts),
+        F.max("max_us").alias("max_us"),
+        F.array_sort(F.flatten(F.collect_list("spread"))).alias("spread"),
+    )
+    return rows.withColumns({name: _quantile(share) for name, share in QUANTILES.items()})
+
+
+def _quantile(share: float) -> Column:
+    """Return the end of the bin that reaches this share of values, or the longest time if less."""
+    start = F.struct(F.lit(0).cast("long").alias("seen"), F.lit(None).cast("long").alias("bin"))
+    wanted = F.ceil(F.col("answered") * share)
+
+    def add(so_far: Column, item: Column) -> Column:
+        found = F.when(so_far["seen"] < wanted, item["bin"]).otherwise(so_far["bin"])
+        return F.struct((so_far["seen"] + item["count"]).alias("seen"), found.alias("bin"))
+
+    at = F.aggregate("spread", start, add)["bin"]
+    # Times are whole numbers, so the largest one in a bin is its end rounded down.
+    end = F.floor(F.pow(F.lit(10.0), (at + 1) / PER_DECADE))
+    return F.when(at.isNotNull(), F.least(end, F.col("max_us")))
+
+
+def _roll_up(name: str, schema: StructType, compute: Callable[..., dict[str, DataFrame]]) -> RollUp:
+    reads_answers = (*TIMED, "jobs", "twins")
+    return RollUp(name, takes_time, lambda protocol: (), reads_answers, {name: schema}, compute)
+
+
+ROLL_UPS = (_roll_up("latency", LATENCY, latency), _roll_up("topics", TOPICS, topics))
