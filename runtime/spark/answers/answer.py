@@ -13,12 +13,15 @@ tap's own clock, from which every duration is taken; `seq` orders the messages o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
     BooleanType,
     DataType,
     DateType,
@@ -76,17 +79,12 @@ class Step(NamedTuple):
             frame.unpersist()
 
 
-class Advance(Protocol):
-    """Function that computes a step of a continued answer."""
+Advance = Callable[[Frames, str, Frames | None], Step]
+"""Function that computes a step of a continued answer.
 
-    def __call__(self, typed: Frames, protocol: str, state: Frames | None, /) -> Step:
-        """Return the step over new messages.
-
-        Args:
-            typed: the typed tables of the new messages, `_errors` included.
-            protocol: name of their generated package.
-            state: `Step.state` of the step before, None at the beginning.
-        """
+Its arguments are the typed tables of the new messages (`_errors` included), the protocol, and
+`Step.state` of the step before, None at the beginning.
+"""
 
 
 class Continued(NamedTuple):
@@ -129,42 +127,55 @@ class RollUp(NamedTuple):
     compute: Callable[[Frames, Frames, str], dict[str, DataFrame]]
 
 
-TEXT, LONG, DOUBLE = StringType(), LongType(), DoubleType()
-BOOLEAN, TIMESTAMP = BooleanType(), TimestampType()
+_TYPES: Mapping[str, DataType] = {
+    "STRING": StringType(),
+    "BIGINT": LongType(),
+    "DOUBLE": DoubleType(),
+    "BOOLEAN": BooleanType(),
+    "BINARY": BinaryType(),
+    "DATE": DateType(),
+    "TIMESTAMP": TimestampType(),
+    "ARRAY<STRING>": ArrayType(StringType()),
+    "ARRAY<STRUCT<bin:BIGINT,count:BIGINT>>": ArrayType(
+        StructType([StructField("bin", LongType()), StructField("count", LongType())])
+    ),
+}
+_COLUMN = re.compile(r"(\w+) (\S+)(?: \((.+?)\))?: (.+)")
 
 
-def column(name: str, kind: DataType, comment: str, unit: str = "") -> StructField:
-    """Return a column whose comment and unit Spark keeps beside it."""
-    return StructField(name, kind, metadata={"comment": comment} | ({"unit": unit} if unit else {}))
+def table_schema(*parts: StructField | str) -> StructType:
+    """Return the schema of a table.
+
+    A text is a column, written as ``name TYPE (unit): comment``; the unit is optional.
+    """
+    return StructType([_parse_column(part) if isinstance(part, str) else part for part in parts])
 
 
-def micros(name: str, comment: str) -> StructField:
-    """Return a column for a duration on the tap's monotonic clock, in whole microseconds."""
-    return column(name, LONG, comment, "microseconds")
+def _parse_column(text: str) -> StructField:
+    found = _COLUMN.fullmatch(text)
+    assert found is not None, text
+    name, kind, unit, comment = found.groups()
+    return StructField(name, _TYPES[kind], metadata={"comment": comment} | ({"unit": unit} if unit else {}))
 
 
-STORED = (
-    column("protocol", TEXT, "name of the generated package"),
-    column("date", DateType(), "day of ts, UTC"),
-)
+STORED = table_schema("protocol STRING: name of the generated package", "date DATE: day of ts, UTC")
 """The first columns of every answer table, by which it is stored."""
 
-TAP = column("tap", TEXT, "id of the tap that saw it")
-CONVERSATION = column("conversation", TEXT, "one connection, as the tap names it")
-PEER = column("peer", TEXT, "the identity by which the tap knows the connection")
-
-PLACE = (*STORED, TAP, CONVERSATION, PEER)
+CONNECTION = table_schema(
+    "tap STRING: id of the tap that saw it",
+    "conversation STRING: one connection, as the tap names it",
+    "peer STRING: the identity by which the tap knows the connection",
+)
+TAP = CONNECTION["tap"]
+PLACE = table_schema(*STORED, *CONNECTION)
 """Columns for where something happened."""
 
-MOMENT = (
-    column("ts", TIMESTAMP, "when it began, wall clock of the tap, UTC"),
-    column("seq", LONG, "the tap's count of the message that began it"),
-    column("mono", LONG, "when it began, the tap's monotonic clock", "nanoseconds"),
+MOMENT = table_schema(
+    "ts TIMESTAMP: when it began, wall clock of the tap, UTC",
+    "seq BIGINT: the tap's count of the message that began it",
+    "mono BIGINT (nanoseconds): when it began, the tap's monotonic clock",
 )
 """Columns for when something happened."""
-
-LATEST_MONO = column("mono", LONG, "when that was, the tap's monotonic clock", "nanoseconds")
-"""Column for the time of the message that the columns before name."""
 
 
 def as_table(
@@ -184,10 +195,10 @@ def as_table(
     if "date" not in rows.columns:
         made["date"] = F.to_date("ts")
     made |= computed
-    columns = (
+    selected = (
         made.get(field.name, F.col(field.name))
         .cast(field.dataType)
         .alias(field.name, metadata=field.metadata)
         for field in schema
     )
-    return rows.select(*columns, *([] if is_open is None else [is_open.alias(OPEN)]))
+    return rows.select(*selected, *([] if is_open is None else [is_open.alias(OPEN)]))

@@ -16,73 +16,62 @@ from collections.abc import Callable
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from specwire.runtime.spark.answers.answer import (
-    LONG,
     STORED,
     TAP,
-    TEXT,
-    TIMESTAMP,
     Frames,
     RollUp,
     as_table,
-    column,
-    micros,
+    table_schema,
 )
 from specwire.runtime.spark.answers.messages import union
 from specwire.runtime.spark.answers.protocol_specifics import takes_time
 from specwire.runtime.spark.answers.taps import without_twins
 
-_SUBJECT = (
-    column("kind", TEXT, "rpc (a request), job (a worker's part of a NORFAB job), transfer (a file)"),
-    column("service", TEXT, "service that was asked; null for transfers"),
-    column("topic", TEXT, "topic of the request, task of the job; null for transfers"),
+_SUBJECT = table_schema(
+    "kind STRING: rpc (a request), job (a worker's part of a NORFAB job), transfer (a file)",
+    "service STRING: service that was asked; null for transfers",
+    "topic STRING: topic of the request, task of the job; null for transfers",
 )
 _ENDS = (
-    column("answered", LONG, "those that ended, with an error or without: the quantiles are theirs"),
-    column("errors", LONG, "those that ended with an error"),
-    column("unanswered", LONG, "those that were given up"),
+    "answered BIGINT: those that ended, with an error or without: the quantiles are theirs",
+    "errors BIGINT: those that ended with an error",
+    "unanswered BIGINT: those that were given up",
 )
 _TOTALS = (
-    micros("max_us", "the longest"),
-    micros("total_us", "their sum: by `answered` it gives the mean"),
-    column("octets", LONG, "octets of requests and responses, or of the files", "octets"),
+    "max_us BIGINT (microseconds): the longest",
+    "total_us BIGINT (microseconds): their sum: by `answered` it gives the mean",
+    "octets BIGINT (octets): octets of requests and responses, or of the files",
 )
 
-LATENCY = StructType(
-    [
-        *STORED,
-        column("minute", TIMESTAMP, "the minute in which it began, UTC"),
-        TAP,
-        *_SUBJECT,
-        column("peer", TEXT, "the connection's peer; of a job the worker"),
-        column("begun", LONG, "requests, parts of jobs or files that began in this minute"),
-        *_ENDS,
-        micros("p50_us", "median"),
-        micros("p90_us", "90 of 100 took at most so long"),
-        micros("p99_us", "99 of 100 took at most so long"),
-        *_TOTALS,
-    ]
+LATENCY = table_schema(
+    *STORED,
+    "minute TIMESTAMP: the minute in which it began, UTC",
+    TAP,
+    *_SUBJECT,
+    "peer STRING: the connection's peer; of a job the worker",
+    "begun BIGINT: requests, parts of jobs or files that began in this minute",
+    *_ENDS,
+    "p50_us BIGINT (microseconds): median",
+    "p90_us BIGINT (microseconds): 90 of 100 took at most so long",
+    "p99_us BIGINT (microseconds): 99 of 100 took at most so long",
+    *_TOTALS,
 )
 
-TOPICS = StructType(
-    [
-        *STORED,
-        *_SUBJECT,
-        column("begun", LONG, "requests, parts of jobs or files that began on this day"),
-        *_ENDS,
-        micros("p50_us", "half of them took at most so long; above the median by less than 2.4 %"),
-        micros("p90_us", "90 of 100 took at most so long; above that quantile by less than 2.4 %"),
-        micros("p99_us", "99 of 100 took at most so long; above that quantile by less than 2.4 %"),
-        *_TOTALS,
-        column(
-            "spread",
-            ArrayType(StructType([StructField("bin", LONG), StructField("count", LONG)])),
-            "how many took how long: bin b has those from 10^(b/100) microseconds to 10^((b+1)/100), bin 0 also "
-            "what took less; bins without any are left out. Counts of several days and topics add up",
-        ),
-    ]
+TOPICS = table_schema(
+    *STORED,
+    *_SUBJECT,
+    "begun BIGINT: requests, parts of jobs or files that began on this day",
+    *_ENDS,
+    "p50_us BIGINT (microseconds): half of them took at most so long; above the median by less than 2.4 %",
+    "p90_us BIGINT (microseconds): 90 of 100 took at most so long; above that quantile by less than 2.4 %",
+    "p99_us BIGINT (microseconds): 99 of 100 took at most so long; above that quantile by less than 2.4 %",
+    *_TOTALS,
+    "spread ARRAY<STRUCT<bin:BIGINT,count:BIGINT>>: how many took how long: bin b has those from "
+    "10^(b/100) microseconds to 10^((b+1)/100), bin 0 also what took less; bins without any are left "
+    "out. Counts of several days and topics add up",
 )
 
 ACCURACY = 10_000
@@ -90,7 +79,7 @@ ACCURACY = 10_000
 PER_DECADE = 100
 """Bins of the histogram from one power of ten to the next."""
 
-SUBJECT = tuple(field.name for field in _SUBJECT)
+SUBJECT = tuple(_SUBJECT.fieldNames())
 QUANTILES = {"p50_us": 0.5, "p90_us": 0.9, "p99_us": 0.99}
 
 TIMED = {

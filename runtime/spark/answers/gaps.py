@@ -10,54 +10,41 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
 from specwire.runtime.spark.answers.answer import (
-    BOOLEAN,
-    CONVERSATION,
-    LATEST_MONO,
-    LONG,
+    CONNECTION,
     MOMENT,
-    PEER,
     PLACE,
-    TAP,
-    TEXT,
     Continued,
     Frames,
     Step,
     as_table,
-    column,
+    table_schema,
 )
 from specwire.runtime.spark.answers.health import GIVEN_UP_NS, SIDE
 from specwire.runtime.spark.answers.messages import latest_by_tap, select, stored_rows, union
 from specwire.runtime.spark.answers.protocol_specifics import Numbering, specifics_of
 from specwire.runtime.spark.protocols import load_machine
 
-GAPS = StructType(
-    [
-        *PLACE,
-        column("sender", TEXT, "role letter of the side in question"),
-        *MOMENT,
-        column("message", TEXT, "class of the message whose number does not follow"),
-        column("expected", LONG, "the number that would have followed"),
-        column("found", LONG, "the number that came"),
-        column("missing", LONG, "numbers that are missing; 0 where it went back"),
-        column("kind", TEXT, "gap, repeat (the same number again) or back (a lower number)"),
-        column("filtered", BOOLEAN, "whether the receiver had asked for a choice: then gaps are natural"),
-    ]
+GAPS = table_schema(
+    *PLACE,
+    "sender STRING: role letter of the side in question",
+    *MOMENT,
+    "message STRING: class of the message whose number does not follow",
+    "expected BIGINT: the number that would have followed",
+    "found BIGINT: the number that came",
+    "missing BIGINT: numbers that are missing; 0 where it went back",
+    "kind STRING: gap, repeat (the same number again) or back (a lower number)",
+    "filtered BOOLEAN: whether the receiver had asked for a choice: then gaps are natural",
 )
 
-COUNTS = StructType(
-    [
-        TAP,
-        CONVERSATION,
-        PEER,
-        column("sender", TEXT, "role letter of the side that numbers"),
-        column("seq", LONG, "the tap's count of its latest numbered message"),
-        LATEST_MONO,
-        column("number", LONG, "its number; null where there was none since the numbers began anew"),
-        column("filtered", BOOLEAN, "whether the receiver had asked for a choice"),
-    ]
+COUNTS = table_schema(
+    *CONNECTION,
+    "sender STRING: role letter of the side that numbers",
+    "seq BIGINT: the tap's count of its latest numbered message",
+    "mono BIGINT (nanoseconds): when that was, the tap's monotonic clock",
+    "number BIGINT: its number; null where there was none since the numbers began anew",
+    "filtered BOOLEAN: whether the receiver had asked for a choice",
 )
 """State: the latest number of each side."""
 

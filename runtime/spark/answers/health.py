@@ -28,87 +28,67 @@ from functools import partial
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
 from specwire.runtime.spark.answers.answer import (
-    BOOLEAN,
-    CONVERSATION,
-    DOUBLE,
-    LATEST_MONO,
-    LONG,
+    CONNECTION,
     MOMENT,
-    PEER,
     PLACE,
     TAP,
-    TEXT,
-    TIMESTAMP,
     Advance,
     Continued,
     Frames,
     Step,
     as_table,
-    column,
+    table_schema,
 )
 from specwire.runtime.spark.answers.messages import message_tables, select, stored_rows, union
 from specwire.runtime.spark.answers.protocol_specifics import heartbeat_s, silence_s, specifics_of
 
-SILENCES = StructType(
-    [
-        *PLACE,
-        column("sender", TEXT, "role letter of the side in question"),
-        *MOMENT,
-        column("until_ts", TIMESTAMP, "when it spoke again; null where it has not"),
-        column("until_seq", LONG, "the tap's count of that message"),
-        column("silent_s", DOUBLE, "how long, to its next message or to the tap's latest", "seconds"),
-        column("threshold_s", DOUBLE, "the silence that was let pass", "seconds"),
-        column("beats", LONG, "heartbeats that the side had sent in this conversation before"),
-        column("missed", LONG, "heartbeats that would have fitted into the silence"),
-        column("outcome", TEXT, "again (it spoke again), silent (not yet), gone (given up)"),
-    ]
+SILENCES = table_schema(
+    *PLACE,
+    "sender STRING: role letter of the side in question",
+    *MOMENT,
+    "until_ts TIMESTAMP: when it spoke again; null where it has not",
+    "until_seq BIGINT: the tap's count of that message",
+    "silent_s DOUBLE (seconds): how long, to its next message or to the tap's latest",
+    "threshold_s DOUBLE (seconds): the silence that was let pass",
+    "beats BIGINT: heartbeats that the side had sent in this conversation before",
+    "missed BIGINT: heartbeats that would have fitted into the silence",
+    "outcome STRING: again (it spoke again), silent (not yet), gone (given up)",
 )
 """`ts`, `seq` and `mono` are those of the last message before the silence."""
 
-RECONNECTS = StructType(
-    [
-        *PLACE,
-        *MOMENT,
-        column(
-            "kind", TEXT, "connection (a new one of the peer after its last one) or greeting (a second one)"
-        ),
-        column("before", TEXT, "the conversation before; the same one for a greeting"),
-        column("away_s", DOUBLE, "since the latest message of the conversation before", "seconds"),
-    ]
+RECONNECTS = table_schema(
+    *PLACE,
+    *MOMENT,
+    "kind STRING: connection (a new one of the peer after its last one) or greeting (a second one)",
+    "before STRING: the conversation before; the same one for a greeting",
+    "away_s DOUBLE (seconds): since the latest message of the conversation before",
 )
 """`ts`, `seq` and `mono` are those of the first message of the new connection, or of the greeting."""
 
-SIDES = StructType(
-    [
-        TAP,
-        CONVERSATION,
-        PEER,
-        column("sender", TEXT, "role letter of the side"),
-        column("ts", TIMESTAMP, "when its latest message came"),
-        column("seq", LONG, "the tap's count of that message"),
-        LATEST_MONO,
-        column("beats", LONG, "heartbeats that it has sent"),
-        column("greetings", LONG, "greetings that it has sent"),
-        column("left", BOOLEAN, "whether its latest message was a farewell"),
-    ]
+SIDES = table_schema(
+    *CONNECTION,
+    "sender STRING: role letter of the side",
+    "ts TIMESTAMP: when its latest message came",
+    "seq BIGINT: the tap's count of that message",
+    "mono BIGINT (nanoseconds): when that was, the tap's monotonic clock",
+    "beats BIGINT: heartbeats that it has sent",
+    "greetings BIGINT: greetings that it has sent",
+    "left BOOLEAN: whether its latest message was a farewell",
 )
 """State: the latest message of each side."""
 
-CONNECTIONS = StructType(
-    [
-        TAP,
-        PEER,
-        CONVERSATION,
-        column("ts", TIMESTAMP, "when its first message came"),
-        column("seq", LONG, "the tap's count of that message"),
-        LATEST_MONO,
-        column("last_seq", LONG, "the tap's count of its latest message"),
-        column("last_mono", LONG, "when that was, the tap's monotonic clock", "nanoseconds"),
-        column("told", BOOLEAN, "whether it is certain that it came after another, or that it did not"),
-    ]
+CONNECTIONS = table_schema(
+    TAP,
+    CONNECTION["peer"],
+    CONNECTION["conversation"],
+    "ts TIMESTAMP: when its first message came",
+    "seq BIGINT: the tap's count of that message",
+    "mono BIGINT (nanoseconds): when that was, the tap's monotonic clock",
+    "last_seq BIGINT: the tap's count of its latest message",
+    "last_mono BIGINT (nanoseconds): when that was, the tap's monotonic clock",
+    "told BOOLEAN: whether it is certain that it came after another, or that it did not",
 )
 """State: the connections that are not over, and of each peer the last that is."""
 
@@ -124,7 +104,7 @@ It is much longer than any heartbeat interval and any pause of a client between 
 GIVEN_UP_NS, OVER_NS = GIVEN_UP_S * 1_000_000_000, OVER_S * 1_000_000_000
 
 SIDE = ("tap", "conversation", "peer", "sender")
-CONNECTION = ("tap", "peer", "conversation")
+CONNECTION_KEY = ("tap", "peer", "conversation")
 COUNTED = ("beats", "greetings")
 
 
@@ -141,12 +121,10 @@ def advance(
     connections = _find_connections(messages, stored_rows(state, "connections")).persist()
     taps = connections.groupBy("tap").agg(F.max("tap_mono").alias("tap_mono"))
     sides = _follow_sides(messages, stored_rows(state, "sides"), taps, threshold_s).persist()
-    silences = _silences(sides, protocol, threshold_s)
-    reconnects = union([_second_greetings(sides), _new_connections(connections)])
     return Step(
         rows={
-            "silences": as_table(silences, protocol, SILENCES, is_open=F.col("outcome") == "silent"),
-            "reconnects": as_table(reconnects, protocol, RECONNECTS, is_open=~F.col("is_certain")),
+            "silences": _silences(sides, protocol, threshold_s),
+            "reconnects": _reconnects(sides, connections, protocol),
         },
         state={"sides": _sides_to_keep(sides), "connections": _connections_to_keep(connections)},
         cached=(sides, connections),
@@ -221,19 +199,21 @@ def _follow_sides(
 
 
 def _silences(sides: DataFrame, protocol: str, threshold_s: float) -> DataFrame:
-    gone = F.col("silent_ns") > GIVEN_UP_NS
+    gone, lasting = F.col("silent_ns") > GIVEN_UP_NS, F.col("next_seq").isNull()
     silent_s = F.when(gone, F.lit(float(GIVEN_UP_S))).otherwise(F.col("silent_ns") / 1e9)
     every_s = heartbeat_s(protocol)
-    return sides.where("is_silent").select(
-        *SIDE,
-        *("ts", "seq", "mono"),
-        F.when(~gone, F.col("next_ts")).alias("until_ts"),
-        F.when(~gone, F.col("next_seq")).alias("until_seq"),
-        silent_s.alias("silent_s"),
-        F.lit(threshold_s).alias("threshold_s"),
-        F.col("all_beats").alias("beats"),
-        (F.floor(silent_s / every_s) if every_s else F.lit(None)).alias("missed"),
-        F.when(gone, "gone").when(F.col("next_seq").isNull(), "silent").otherwise("again").alias("outcome"),
+    return as_table(
+        sides.where("is_silent"),
+        protocol,
+        SILENCES,
+        is_open=lasting & ~gone,
+        until_ts=F.when(~gone, F.col("next_ts")),
+        until_seq=F.when(~gone, F.col("next_seq")),
+        silent_s=silent_s,
+        threshold_s=F.lit(threshold_s),
+        beats=F.col("all_beats"),
+        missed=F.floor(silent_s / every_s) if every_s else F.lit(None),
+        outcome=F.when(gone, "gone").when(lasting, "silent").otherwise("again"),
     )
 
 
@@ -247,35 +227,27 @@ def _sides_to_keep(sides: DataFrame) -> DataFrame:
 # --- reconnects
 
 
-def _reconnects(
-    rows: DataFrame, kind: str, before: Column, since_mono: Column, is_certain: Column
-) -> DataFrame:
-    """Return rows of `reconnects`; `is_certain` says that a row is final."""
-    return rows.select(
-        *CONNECTION,
-        *("ts", "seq", "mono"),
-        F.lit(kind).alias("kind"),
-        before.alias("before"),
-        ((F.col("mono") - since_mono) / 1e9).alias("away_s"),
-        is_certain.alias("is_certain"),
+def _reconnects(sides: DataFrame, connections: DataFrame, protocol: str) -> DataFrame:
+    """Return second greetings, and connections that followed another and were not reported before."""
+    shared = (*CONNECTION_KEY, "ts", "seq", "mono")
+    greetings = sides.where("greets_again").selectExpr(
+        *shared,
+        "'greeting' AS kind",
+        "conversation AS before",
+        "(mono - was_mono) / 1e9 AS away_s",
+        "true AS is_certain",
     )
-
-
-def _second_greetings(sides: DataFrame) -> DataFrame:
-    again = sides.where("greets_again")
-    return _reconnects(again, "greeting", F.col("conversation"), F.col("was_mono"), F.lit(True))
-
-
-def _new_connections(connections: DataFrame) -> DataFrame:
-    """Return the connections that followed another and were not reported before."""
-    followed = connections.where(
-        ~F.col("told")
-        & (F.col("last.last_seq") < F.col("seq"))
-        & (F.col("last.conversation") != F.col("conversation"))
-        & (F.col("mono") - F.col("last.last_mono") <= GIVEN_UP_NS)
+    away = "mono - last.last_mono"
+    came_back = "last.last_seq < seq AND last.conversation <> conversation"
+    new_connections = connections.where(f"NOT told AND {came_back} AND {away} <= {GIVEN_UP_NS}").selectExpr(
+        *shared,
+        "'connection' AS kind",
+        "last.conversation AS before",
+        f"({away}) / 1e9 AS away_s",
+        "is_certain",
     )
-    before, since_mono = F.col("last.conversation"), F.col("last.last_mono")
-    return _reconnects(followed, "connection", before, since_mono, F.col("is_certain"))
+    rows = union([greetings, new_connections])
+    return as_table(rows, protocol, RECONNECTS, is_open=~F.col("is_certain"))
 
 
 def _find_connections(messages: DataFrame, stored: Sequence[DataFrame]) -> DataFrame:
@@ -291,17 +263,17 @@ def _find_connections(messages: DataFrame, stored: Sequence[DataFrame]) -> DataF
         *(F.min(name).alias(name) for name in ("seq", "mono")),
     )
     # By the hour, so that what is silent for longer can be seen without sorting all messages.
-    hours = messages.groupBy(*CONNECTION, F.floor(F.col("mono") / OVER_NS).alias("hour")).agg(
+    hours = messages.groupBy(*CONNECTION_KEY, F.floor(F.col("mono") / OVER_NS).alias("hour")).agg(
         *span,
         *(F.max(name).alias(f"last_{name}") for name in ("seq", "mono")),
         F.lit(False).alias("told"),
     )
-    in_order = Window.partitionBy(*CONNECTION).orderBy("seq")
+    in_order = Window.partitionBy(*CONNECTION_KEY).orderBy("seq")
     begins = F.coalesce(F.col("mono") - F.lag("last_mono").over(in_order) > OVER_NS, F.lit(True))
     parts = union([hours, *stored]).withColumn("begins", begins.cast("int"))
     connections = (
         parts.withColumn("life", F.sum("begins").over(in_order))
-        .groupBy(*CONNECTION, "life")
+        .groupBy(*CONNECTION_KEY, "life")
         .agg(
             *span,
             *(F.max(name).alias(name) for name in ("last_seq", "last_mono")),

@@ -18,19 +18,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import BinaryType, BooleanType, StringType, StructField, StructType
+from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 
-from specwire.runtime.spark.answers.answer import (
-    LATEST_MONO,
-    LONG,
-    OPEN,
-    STORED,
-    TEXT,
-    Frames,
-    Step,
-    as_table,
-    column,
-)
+from specwire.runtime.spark.answers.answer import OPEN, STORED, Frames, Step, as_table, table_schema
 from specwire.runtime.spark.answers.messages import latest_by_tap, stored_rows, union
 
 Message = dict[str, Any]
@@ -67,13 +57,11 @@ MakeTracker = Callable[[dict[str, Any], bytes | None], Tracker]
 
 def state_schema(keys: Sequence[str]) -> StructType:
     """Return the schema of the state: the key, and the octets of its tracker."""
-    return StructType(
-        [
-            *(column(name, TEXT, "part of the key") for name in keys),
-            column("seq", LONG, "the tap's count of the latest message"),
-            LATEST_MONO,
-            column("known", BinaryType(), "what is known of it, as its folder writes it"),
-        ]
+    return table_schema(
+        *(f"{name} STRING: part of the key" for name in keys),
+        "seq BIGINT: the tap's count of the latest message",
+        "mono BIGINT (nanoseconds): when that was, the tap's monotonic clock",
+        "known BINARY: what is known of it, as its folder writes it",
     )
 
 

@@ -143,7 +143,6 @@ class JobTracker:
         self._job: JobState | None = None if known is None else _DECODER.decode(known)
 
     def add(self, message: Message) -> Iterable[AnswerRow]:
-        """See `Tracker`."""
         job, done, mono = self._job, list[AnswerRow](), message["mono"]
         if job is not None and mono - job.last_mono > job.limit_ns:
             done, job = self._rows(job, closed=True), None
@@ -158,7 +157,6 @@ class JobTracker:
         return done
 
     def end(self, tap_mono: int) -> End:
-        """See `Tracker`."""
         job = self._job
         if job is None:
             return End()

@@ -24,61 +24,46 @@ from collections.abc import Mapping
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, BinaryType, StructType
+from pyspark.sql.types import ArrayType, BinaryType
 
 from specwire.generated.dialog import Dialog
 from specwire.runtime.spark.answers.answer import (
-    BOOLEAN,
-    LONG,
     MOMENT,
     OPEN,
     PLACE,
-    TEXT,
-    TIMESTAMP,
     Continued,
     Frames,
     Step,
     as_table,
-    column,
-    micros,
+    table_schema,
 )
 from specwire.runtime.spark.answers.messages import latest_by_tap, select, stored_rows, union
 from specwire.runtime.spark.answers.protocol_specifics import Calls, specifics_of
 from specwire.runtime.spark.protocols import load_machine, load_schemas
 
-REQUESTS = StructType(
-    [
-        *PLACE,
-        column("asker", TEXT, "role letter of the side that asked on this connection"),
-        column(
-            "requester", TEXT, "who asked: the route stack, latest hop first, joined by '!'; empty on its own"
-        ),
-        column("hops", LONG, "routes in that stack: brokers between who asked and this connection"),
-        column("matchtag", LONG, "the tag that pairs request and responses"),
-        column("topic", TEXT, "service and method"),
-        column("service", TEXT, "the topic up to the first period"),
-        column("nodeid", LONG, "the rank that was asked; null for responses without a request"),
-        column("userid", LONG, "who asked, as the broker that let it in saw it"),
-        *MOMENT,
-        column("answered_ts", TIMESTAMP, "when the latest response came; null where there is none"),
-        column("first_mono", LONG, "when the first response came, the tap's monotonic clock", "nanoseconds"),
-        column("last_mono", LONG, "when the latest message came, the tap's monotonic clock", "nanoseconds"),
-        column("responses", LONG, "responses so far"),
-        column("streaming", BOOLEAN, "whether it is a call with a stream of responses"),
-        column(
-            "errnum", LONG, "error number of the last response, 0 for success; ENODATA ends a stream well"
-        ),
-        column(
-            "outcome",
-            TEXT,
-            "answered, error, open (not over yet), unanswered (given up: its tag was used again, or too long "
-            "ago), unasked (responses to a request that the tap did not see), noresponse (none is wanted), "
-            "untagged (matchtag 0: cannot be paired)",
-        ),
-        column("octets", LONG, "octets of the request and its responses", "octets"),
-        micros("first_us", "from the request to its first response"),
-        micros("latency_us", "from the request to its last response; null unless answered or error"),
-    ]
+REQUESTS = table_schema(
+    *PLACE,
+    "asker STRING: role letter of the side that asked on this connection",
+    "requester STRING: who asked: the route stack, latest hop first, joined by '!'; empty on its own",
+    "hops BIGINT: routes in that stack: brokers between who asked and this connection",
+    "matchtag BIGINT: the tag that pairs request and responses",
+    "topic STRING: service and method",
+    "service STRING: the topic up to the first period",
+    "nodeid BIGINT: the rank that was asked; null for responses without a request",
+    "userid BIGINT: who asked, as the broker that let it in saw it",
+    *MOMENT,
+    "answered_ts TIMESTAMP: when the latest response came; null where there is none",
+    "first_mono BIGINT (nanoseconds): when the first response came, the tap's monotonic clock",
+    "last_mono BIGINT (nanoseconds): when the latest message came, the tap's monotonic clock",
+    "responses BIGINT: responses so far",
+    "streaming BOOLEAN: whether it is a call with a stream of responses",
+    "errnum BIGINT: error number of the last response, 0 for success; ENODATA ends a stream well",
+    "outcome STRING: answered, error, open (not over yet), unanswered (given up: its tag was used "
+    "again, or too long ago), unasked (responses to a request that the tap did not see), noresponse "
+    "(none is wanted), untagged (matchtag 0: cannot be paired)",
+    "octets BIGINT (octets): octets of the request and its responses",
+    "first_us BIGINT (microseconds): from the request to its first response",
+    "latency_us BIGINT (microseconds): from the request to its last response; null unless answered or error",
 )
 
 GIVEN_UP_S = 86_400

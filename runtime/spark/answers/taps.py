@@ -17,21 +17,18 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
-from specwire.runtime.spark.answers.answer import STORED, TAP, TEXT, Frames, RollUp, as_table, column
+from specwire.runtime.spark.answers.answer import STORED, TAP, Frames, RollUp, as_table, table_schema
 from specwire.runtime.spark.answers.dialogs.symbols import dialogs_of
 from specwire.runtime.spark.answers.messages import message_tables, select, union
 from specwire.runtime.spark.answers.protocol_specifics import specifics_of
 
-TWINS = StructType(
-    [
-        *STORED,
-        TAP,
-        column("conversation", TEXT, "a connection that another tap saw too, and that is not to be counted"),
-        column("kept_tap", TEXT, "the tap whose view of the connection counts"),
-        column("kept_conversation", TEXT, "what that tap names it"),
-    ]
+TWINS = table_schema(
+    *STORED,
+    TAP,
+    "conversation STRING: a connection that another tap saw too, and that is not to be counted",
+    "kept_tap STRING: the tap whose view of the connection counts",
+    "kept_conversation STRING: what that tap names it",
 )
 """The second views of connections: sums over taps omit these conversations."""
 

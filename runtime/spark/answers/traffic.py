@@ -24,18 +24,14 @@ from collections.abc import Mapping
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
 
 from specwire.runtime.spark.answers.answer import (
-    LONG,
     STORED,
     TAP,
-    TEXT,
-    TIMESTAMP,
     Frames,
     RollUp,
     as_table,
-    column,
+    table_schema,
 )
 from specwire.runtime.spark.answers.durations import without_second_views
 from specwire.runtime.spark.answers.messages import message_tables, select, union
@@ -44,90 +40,66 @@ from specwire.runtime.spark.answers.taps import without_twins
 from specwire.runtime.spark.decoding.tables import ERRORS
 from specwire.runtime.spark.protocols import load_machine
 
-TRAFFIC = StructType(
-    [
-        *STORED,
-        column("minute", TIMESTAMP, "the minute in which it began, UTC"),
-        TAP,
-        column("message", TEXT, "class of the messages; _errors where they did not decode"),
-        column("sender", TEXT, "role letter of the side that sent them"),
-        column("topic", TEXT, "topic, service or group of the messages; null where they have none"),
-        column("messages", LONG, "messages"),
-        column("octets", LONG, "octets of all frames", "octets"),
-        column("errors", LONG, "messages that did not decode"),
-    ]
+TRAFFIC = table_schema(
+    *STORED,
+    "minute TIMESTAMP: the minute in which it began, UTC",
+    TAP,
+    "message STRING: class of the messages; _errors where they did not decode",
+    "sender STRING: role letter of the side that sent them",
+    "topic STRING: topic, service or group of the messages; null where they have none",
+    "messages BIGINT: messages",
+    "octets BIGINT (octets): octets of all frames",
+    "errors BIGINT: messages that did not decode",
 )
 
-ERRORS_FOUND = StructType(
-    [
-        *STORED,
-        TAP,
-        column("sender", TEXT, "role letter of the side in question"),
-        column("message", TEXT, "message that the octets seem to be; null where not even that is known"),
-        column("field", TEXT, "path of the field at fault"),
-        column("kind", TEXT, "what is wrong with it: length, text, range, ..."),
-        column("messages", LONG, "messages that did not decode for this reason"),
-        column("octets", LONG, "their octets", "octets"),
-        column("first_ts", TIMESTAMP, "when the first came"),
-        column("last_ts", TIMESTAMP, "when the last came"),
-        column("text", TEXT, "the finding of the first of them by seq, as a sentence"),
-    ]
+ERRORS_FOUND = table_schema(
+    *STORED,
+    TAP,
+    "sender STRING: role letter of the side in question",
+    "message STRING: message that the octets seem to be; null where not even that is known",
+    "field STRING: path of the field at fault",
+    "kind STRING: what is wrong with it: length, text, range, ...",
+    "messages BIGINT: messages that did not decode for this reason",
+    "octets BIGINT (octets): their octets",
+    "first_ts TIMESTAMP: when the first came",
+    "last_ts TIMESTAMP: when the last came",
+    "text STRING: the finding of the first of them by seq, as a sentence",
 )
 
 
 _SPAN = (
-    column("first_ts", TIMESTAMP, "when the first message came"),
-    column("last_ts", TIMESTAMP, "when the last message came"),
+    "first_ts TIMESTAMP: when the first message came",
+    "last_ts TIMESTAMP: when the last message came",
 )
 
-
-def _end(which: str) -> tuple[StructField, StructField]:
-    return (
-        column(which, TEXT, f"the {which}'s name: a peer's identity, a tap's name, or a service's"),
-        column(f"{which}_role", TEXT, "role letter of a peer, or service"),
-    )
-
-
-NODES = StructType(
-    [
-        *STORED,
-        TAP,
-        column("node", TEXT, "a peer's identity, the tap's name for its own side, or a service's name"),
-        column("role", TEXT, "role letter of a peer, or service"),
-        column("conversations", LONG, "connections that it had that day; null for services"),
-        column("sent_messages", LONG, "messages that it sent"),
-        column("sent_octets", LONG, "octets that it sent", "octets"),
-        column("received_messages", LONG, "messages that it got"),
-        column("received_octets", LONG, "octets that it got", "octets"),
-        column(
-            "errors", LONG, "messages that it sent and that did not decode; of a service, calls with an error"
-        ),
-        *_SPAN,
-    ]
+NODES = table_schema(
+    *STORED,
+    TAP,
+    "node STRING: a peer's identity, the tap's name for its own side, or a service's name",
+    "role STRING: role letter of a peer, or service",
+    "conversations BIGINT: connections that it had that day; null for services",
+    "sent_messages BIGINT: messages that it sent",
+    "sent_octets BIGINT (octets): octets that it sent",
+    "received_messages BIGINT: messages that it got",
+    "received_octets BIGINT (octets): octets that it got",
+    "errors BIGINT: messages that it sent and that did not decode; of a service, calls with an error",
+    *_SPAN,
 )
 
-EDGES = StructType(
-    [
-        *STORED,
-        TAP,
-        column(
-            "kind",
-            TEXT,
-            "messages (who sends to whom), calls (who asks which service, which service asks "
-            "which worker) or relayed (calls that a broker passes on)",
-        ),
-        *_end("source"),
-        *_end("target"),
-        column(
-            "messages",
-            LONG,
-            "messages from source to target; of calls, requests and responses; null for jobs",
-        ),
-        column("octets", LONG, "their octets", "octets"),
-        column("requests", LONG, "requests or jobs; 0 for messages"),
-        column("errors", LONG, "messages that did not decode; of calls, those that ended with an error"),
-        *_SPAN,
-    ]
+EDGES = table_schema(
+    *STORED,
+    TAP,
+    "kind STRING: messages (who sends to whom), calls (who asks which service, which service asks "
+    "which worker) or relayed (calls that a broker passes on)",
+    "source STRING: the source's name: a peer's identity, a tap's name, or a service's",
+    "source_role STRING: role letter of a peer, or service",
+    "target STRING: the target's name: a peer's identity, a tap's name, or a service's",
+    "target_role STRING: role letter of a peer, or service",
+    "messages BIGINT: messages from source to target; of calls, requests and responses; null for jobs",
+    "octets BIGINT (octets): their octets",
+    "requests BIGINT: requests or jobs; 0 for messages",
+    "errors BIGINT: messages that did not decode; of calls, those that ended with an error",
+    *_SPAN,
 )
 
 

@@ -15,54 +15,38 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
-from pyspark.sql.types import StructType
 
 from specwire.runtime.spark.answers.answer import (
-    DOUBLE,
-    LONG,
     MOMENT,
     PLACE,
-    TEXT,
-    TIMESTAMP,
     Continued,
     Frames,
     Step,
-    column,
-    micros,
+    table_schema,
 )
 from specwire.runtime.spark.answers.incremental import AnswerRow, End, Message, state_schema, track
 from specwire.runtime.spark.answers.messages import present, select, union
 from specwire.runtime.spark.answers.protocol_specifics import specifics_of
 
-TRANSFERS = StructType(
-    [
-        *PLACE,
-        column("filename", TEXT, "virtual path of the file"),
-        *MOMENT,
-        column("ended_ts", TIMESTAMP, "when its latest message came"),
-        column("last_seq", LONG, "the tap's count of that message"),
-        column("last_mono", LONG, "when that was, the tap's monotonic clock", "nanoseconds"),
-        column(
-            "offset", LONG, "where in the file its first chunk begins: 0, or where it was resumed", "octets"
-        ),
-        column("size", LONG, "size of the file as the headers state it, null where they do not", "octets"),
-        column("chunks", LONG, "chunks that hold octets"),
-        column("octets", LONG, "octets of the file that were sent", "octets"),
-        column(
-            "outcome",
-            TEXT,
-            "complete (its end came), cut (another file, a deletion or a new beginning of it came first), "
-            "ended (the peer left or the conversation began anew), deleted (the message says that the file "
-            "is gone), open (not over yet)",
-        ),
-        micros("duration_us", "from its first chunk to its latest message"),
-        column("octets_per_s", DOUBLE, "octets by duration; null where that is 0", "octets/s"),
-        column("stalls", LONG, "times that the credit was used up in the middle of the file"),
-        micros(
-            "stalled_us",
-            "time in which it was, until the next credit or, where none came, the latest message",
-        ),
-    ]
+TRANSFERS = table_schema(
+    *PLACE,
+    "filename STRING: virtual path of the file",
+    *MOMENT,
+    "ended_ts TIMESTAMP: when its latest message came",
+    "last_seq BIGINT: the tap's count of that message",
+    "last_mono BIGINT (nanoseconds): when that was, the tap's monotonic clock",
+    "offset BIGINT (octets): where in the file its first chunk begins: 0, or where it was resumed",
+    "size BIGINT (octets): size of the file as the headers state it, null where they do not",
+    "chunks BIGINT: chunks that hold octets",
+    "octets BIGINT (octets): octets of the file that were sent",
+    "outcome STRING: complete (its end came), cut (another file, a deletion or a new beginning of it "
+    "came first), ended (the peer left or the conversation began anew), deleted (the message says that "
+    "the file is gone), open (not over yet)",
+    "duration_us BIGINT (microseconds): from its first chunk to its latest message",
+    "octets_per_s DOUBLE (octets/s): octets by duration; null where that is 0",
+    "stalls BIGINT: times that the credit was used up in the middle of the file",
+    "stalled_us BIGINT (microseconds): time in which it was, until the next credit or, where none "
+    "came, the latest message",
 )
 
 GIVEN_UP_NS = 86_400 * 1_000_000_000
@@ -73,7 +57,8 @@ KEYS = ("tap", "conversation", "peer")
 DELETE = 2
 """The operation of CHEEZBURGER that deletes."""
 
-LEAVING = ("Kthxbai", "Srsly", "Rtfm", "Wat")
+MESSAGES = ("Ohai", "Nom", "Cheezburger", "Kthxbai", "Srsly", "Rtfm", "Wat")
+"""The messages that a transfer depends on. The last four end a connection."""
 
 
 class FileSending(msgspec.Struct):
@@ -122,16 +107,12 @@ class TransferTracker:
         self._state = ConnectionState() if known is None else _DECODER.decode(known)
 
     def add(self, message: Message) -> Iterable[AnswerRow]:
-        """See `Tracker`."""
         state, found = self._state, list[AnswerRow]()
         if state.last_mono and message["mono"] - state.last_mono > GIVEN_UP_NS:
             found += self._finish("ended")
             state.credit = None
         state.last_mono = message["mono"]
         match message["message"]:
-            case "Ohai":
-                found += self._finish("ended")
-                state.credit = 0
             case "Nom":
                 self._grant(int(message["credit"]), message["mono"])
             case "Cheezburger" if message["operation"] == DELETE:
@@ -139,13 +120,12 @@ class TransferTracker:
                 found.append(self._row(_begin(message), "deleted"))
             case "Cheezburger":
                 found += self._add_chunk(message)
-            case name if name in LEAVING:
+            case name:
                 found += self._finish("ended")
-                state.credit = None
+                state.credit = 0 if name == "Ohai" else None
         return found
 
     def end(self, tap_mono: int) -> End:
-        """See `Tracker`."""
         state = self._state
         if tap_mono - state.last_mono > GIVEN_UP_NS:
             return End(closed=self._finish("ended"))
@@ -207,20 +187,13 @@ class TransferTracker:
         knows_credit = self._state.credit is not None
         return "transfers", {
             **self._key,
-            **{name: getattr(sending, name) for name in _COPIED},
+            **{name: getattr(sending, name) for name in TRANSFERS.names if hasattr(sending, name)},
             "outcome": outcome,
             "duration_us": duration // 1000,
             "octets_per_s": sending.octets / duration * 1e9 if duration else None,
             "stalls": sending.stalls if knows_credit else None,
             "stalled_us": stalled // 1000 if knows_credit else None,
         }
-
-
-_COPIED = (
-    *("filename", "ts", "seq", "mono", "ended_ts", "last_seq", "last_mono"),
-    *("offset", "size", "chunks", "octets"),
-)
-"""Columns that are attributes of `FileSending`."""
 
 
 def _begin(message: Message) -> FileSending:
@@ -268,7 +241,7 @@ STATE = "connections_sending"
 
 
 def _reads(protocol: str) -> tuple[str, ...]:
-    return present(protocol, ("Ohai", "Nom", "Cheezburger", *LEAVING))
+    return present(protocol, MESSAGES)
 
 
 CONTINUED = Continued(

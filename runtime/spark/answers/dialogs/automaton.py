@@ -21,11 +21,12 @@ A message that no configuration allows is judged in this order:
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 from functools import cached_property
 from typing import NamedTuple
+
+import msgspec
 
 from specwire.generated.dialog import Dialog, Phase
 from specwire.runtime.spark.answers.dialogs.symbols import Alphabet, Label, Pairing
@@ -64,7 +65,7 @@ class TokenChange(NamedTuple):
     takes: tuple[Take, ...] = ()
 
 
-class Reading(ABC):
+class Reading:
     """Steps of one reading.
 
     Attributes:
@@ -73,83 +74,9 @@ class Reading(ABC):
             it.
     """
 
-    name: str
-    places: tuple[tuple[int, str], ...] = ()
-
-    def __init__(self, dialogs: Sequence[Dialog]) -> None:
+    def __init__(self, name: str, dialogs: Sequence[Dialog]) -> None:
+        self.name = name
         self._dialogs = dialogs
-
-    def begin(self) -> list[Configuration]:
-        """Return the configurations of a beginning."""
-        return [
-            Configuration(number, next(iter(self.states(dialog))))
-            for number, dialog in enumerate(self._dialogs)
-        ]
-
-    def anywhere(self) -> list[Configuration]:
-        """Return the configurations of a conversation whose beginning was not seen."""
-        return [
-            Configuration(number, state, middle=True)
-            for number, dialog in enumerate(self._dialogs)
-            for state in self.states(dialog)
-        ]
-
-    @abstractmethod
-    def states(self, dialog: Dialog) -> Iterable[str]:
-        """Return the states of a dialog; the first is the initial one."""
-
-    @abstractmethod
-    def follow(self, at: Configuration, label: Label) -> Iterator[Configuration]:
-        """Yield the configurations after a message; none if it is not allowed."""
-
-    @abstractmethod
-    def is_closed(self, at: Configuration) -> bool:
-        """Return whether no message may follow."""
-
-    @abstractmethod
-    def expected(self, at: Configuration, waiting: Sequence[int]) -> Iterator[str]:
-        """Yield the allowed labels, given the places in which keys wait."""
-
-    def change(self, at: Configuration, label: Label) -> TokenChange | None:
-        """Return how an allowed message changes the tokens with its key; None if it does not."""
-        return None
-
-    def blame(self, at: Configuration, label: Label) -> Configuration:
-        """Return the configuration after a violation."""
-        return at
-
-
-class StrictReading(Reading):
-    """The rule as written."""
-
-    name = "strict"
-
-    def states(self, dialog: Dialog) -> Iterable[str]:
-        """See `Reading`."""
-        return dialog.strict
-
-    def follow(self, at: Configuration, label: Label) -> Iterator[Configuration]:
-        """See `Reading`."""
-        state = self._dialogs[at.dialog].strict[at.state].get(str(label))
-        if state is not None:
-            yield at._replace(state=state, fresh=False)
-
-    def is_closed(self, at: Configuration) -> bool:
-        """See `Reading`."""
-        return not self._dialogs[at.dialog].strict[at.state]
-
-    def expected(self, at: Configuration, waiting: Sequence[int]) -> Iterator[str]:
-        """See `Reading`."""
-        yield from self._dialogs[at.dialog].strict[at.state]
-
-
-class ConcurrentReading(Reading):
-    """The dialog of peers that do not wait for each other."""
-
-    name = "concurrent"
-
-    def __init__(self, dialogs: Sequence[Dialog]) -> None:
-        super().__init__(dialogs)
         self.places = tuple(
             dict.fromkeys(
                 (number, place) for number, dialog in enumerate(dialogs) for place in _places(dialog)
@@ -157,12 +84,22 @@ class ConcurrentReading(Reading):
         )
         self._numbers = {place: number for number, place in enumerate(self.places)}
 
-    def states(self, dialog: Dialog) -> Iterable[str]:
-        """See `Reading`."""
-        return dialog.phases
+    def begin(self) -> list[Configuration]:
+        """Return the configurations of a beginning."""
+        return [
+            Configuration(number, next(iter(dialog.phases))) for number, dialog in enumerate(self._dialogs)
+        ]
+
+    def anywhere(self) -> list[Configuration]:
+        """Return the configurations of a conversation whose beginning was not seen."""
+        return [
+            Configuration(number, state, middle=True)
+            for number, dialog in enumerate(self._dialogs)
+            for state in dialog.phases
+        ]
 
     def follow(self, at: Configuration, label: Label) -> Iterator[Configuration]:
-        """See `Reading`."""
+        """Yield the configurations after a message; none if it is not allowed."""
         dialog, name = self._dialogs[at.dialog], str(label)
         phase, accepted = dialog.phases[at.state], at._replace(fresh=False)
         if not phase.closed and (then := self._reply(accepted, dialog, phase, label, at.fresh)) is not None:
@@ -181,7 +118,7 @@ class ConcurrentReading(Reading):
             yield accepted._replace(state=closed, blamed=None)
 
     def change(self, at: Configuration, label: Label) -> TokenChange | None:
-        """See `Reading`."""
+        """Return how an allowed message changes the tokens with its key; None if it does not."""
         dialog, name = self._dialogs[at.dialog], str(label)
         if not dialog.key or at.middle or label.pairing is Pairing.KEYLESS:
             return None
@@ -201,15 +138,15 @@ class ConcurrentReading(Reading):
         return TokenChange(put=self._numbers[at.dialog, place])
 
     def blame(self, at: Configuration, label: Label) -> Configuration:
-        """See `Reading`."""
+        """Return the configuration after a violation."""
         return at._replace(blamed=label.sender or NOBODY) if self._dialogs[at.dialog].errors else at
 
     def is_closed(self, at: Configuration) -> bool:
-        """See `Reading`."""
+        """Return whether no message may follow."""
         return self._dialogs[at.dialog].phases[at.state].closed
 
     def expected(self, at: Configuration, waiting: Sequence[int]) -> Iterator[str]:
-        """See `Reading`."""
+        """Yield the allowed labels, given the places in which keys wait."""
         dialog = self._dialogs[at.dialog]
         phase = dialog.phases[at.state]
         yield from phase.moves
@@ -239,6 +176,24 @@ class ConcurrentReading(Reading):
                 taken = _add(accepted, place, -1)
                 return taken if then is None else _add(taken, then, 1)
         return None
+
+
+def both_readings(dialogs: Sequence[Dialog]) -> tuple[Reading, Reading]:
+    """Return the strict and the concurrent reading of a protocol's dialogs.
+
+    The strict reading is a dialog in which each state is a phase, and no reply waits for a request.
+    """
+    strict = [
+        msgspec.structs.replace(
+            dialog,
+            phases={state: Phase(moves, {}) for state, moves in dialog.strict.items()},
+            replies={},
+            errors=(),
+            key=(),
+        )
+        for dialog in dialogs
+    ]
+    return Reading("strict", strict), Reading("concurrent", dialogs)
 
 
 def _places(dialog: Dialog) -> Iterator[str]:

@@ -12,50 +12,47 @@ from collections.abc import Iterator
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField
 
 from specwire.runtime.spark.answers.answer import (
-    CONVERSATION,
-    LONG,
-    PEER,
+    CONNECTION,
     PLACE,
-    TAP,
-    TEXT,
-    TIMESTAMP,
     Continued,
     Frames,
     Step,
     as_table,
-    column,
-    micros,
+    table_schema,
 )
 from specwire.runtime.spark.answers.dialogs.symbols import Alphabet, dialogs_of, narrow_rows
 from specwire.runtime.spark.answers.dialogs.tracking import READING, TRACKED, VIOLATION, ConversationTracker
 from specwire.runtime.spark.answers.messages import message_tables
 
-CONVERSATIONS = StructType(
-    [
-        *PLACE,
-        column("first_seq", LONG, "seq of its first message; with tap and conversation, the row's key"),
-        column("last_seq", LONG, "seq of its last message"),
-        column("first_ts", TIMESTAMP, "when the tap saw the first message, UTC"),
-        column("last_ts", TIMESTAMP, "when the tap saw the last message, UTC"),
-        micros("duration_us", "from the first to the last message"),
-        column("messages", LONG, "messages, undecodable ones included"),
-        column("errors", LONG, "messages that did not decode"),
-        column("strict", READING, "the dialog as written: one message after another"),
-        column("concurrent", READING, "the dialog of peers that do not wait for each other"),
-    ]
+CONVERSATIONS = table_schema(
+    *PLACE,
+    "first_seq BIGINT: seq of its first message; with tap and conversation, the row's key",
+    "last_seq BIGINT: seq of its last message",
+    "first_ts TIMESTAMP: when the tap saw the first message, UTC",
+    "last_ts TIMESTAMP: when the tap saw the last message, UTC",
+    "duration_us BIGINT (microseconds): from the first to the last message",
+    "messages BIGINT: messages, undecodable ones included",
+    "errors BIGINT: messages that did not decode",
+    StructField("strict", READING, metadata={"comment": "the dialog as written: one message after another"}),
+    StructField(
+        "concurrent", READING, metadata={"comment": "the dialog of peers that do not wait for each other"}
+    ),
 )
 """One row for each conversation; `date` is that of `first_ts`. After a long silence it is another row."""
 
-VIOLATIONS = StructType(
-    [*PLACE, column("first_seq", LONG, "seq of the conversation's first message"), *VIOLATION]
+VIOLATIONS = table_schema(
+    *PLACE,
+    "first_seq BIGINT: seq of the conversation's first message",
+    *VIOLATION,
 )
 """Messages that broke the dialog: the first few of each conversation and reading."""
 
-OPEN_CONVERSATIONS = StructType(
-    [TAP, CONVERSATION, PEER, column("carried", TEXT, "its row and the states of the machines, JSON")]
+OPEN_CONVERSATIONS = table_schema(
+    *CONNECTION,
+    "carried STRING: its row and the states of the machines, JSON",
 )
 """State: the conversations that may continue."""
 

@@ -19,49 +19,44 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import ArrayType, StructField, StructType
+from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType, TimestampType
 
 from specwire.generated.session import OPEN_LIMIT
-from specwire.runtime.spark.answers.answer import BOOLEAN, LONG, TEXT, TIMESTAMP, column
+from specwire.runtime.spark.answers.answer import table_schema
 from specwire.runtime.spark.answers.dialogs.automaton import (
     NODES_KEPT,
     Automaton,
-    ConcurrentReading,
     Configuration,
     Node,
-    StrictReading,
     TokenChange,
     Verdict,
+    both_readings,
 )
 from specwire.runtime.spark.answers.dialogs.symbols import STATE, Alphabet
 
-READING = StructType(
-    [
-        column("dialog", TEXT, "dialog of the machine; null while the messages fit several"),
-        column("from_middle", BOOLEAN, "the first message is none that the dialog begins with"),
-        column("state", TEXT, "state after the last message; several, by '|', where it is not known"),
-        column("ended", BOOLEAN, "the dialog is complete: nothing may follow"),
-        column("restarts", LONG, "times that the dialog began anew after it had ended"),
-        column("violations", LONG, "messages out of turn, of senders that are no role, or undecodable"),
-        column("waiting", LONG, "requests that a reply may still come to; always 0 in the strict reading"),
-    ]
+READING = table_schema(
+    "dialog STRING: dialog of the machine; null while the messages fit several",
+    "from_middle BOOLEAN: the first message is none that the dialog begins with",
+    "state STRING: state after the last message; several, by '|', where it is not known",
+    "ended BOOLEAN: the dialog is complete: nothing may follow",
+    "restarts BIGINT: times that the dialog began anew after it had ended",
+    "violations BIGINT: messages out of turn, of senders that are no role, or undecodable",
+    "waiting BIGINT: requests that a reply may still come to; always 0 in the strict reading",
 )
 """What one reading of the dialog says about a conversation."""
 
-VIOLATION = StructType(
-    [
-        column("reading", TEXT, "strict or concurrent"),
-        column("number", LONG, "which violation of the conversation in this reading; 1 is the first"),
-        column("ts", TIMESTAMP, "when the tap saw the message, UTC"),
-        column("seq", LONG, "seq of the message; with the tap, its key in the typed tables"),
-        column("kind", TEXT, "unexpected, sender (no role of the dialog) or undecodable"),
-        column("dialog", TEXT, "dialog of the machine; null while the messages fit several"),
-        column("sender", TEXT, "role letter of the side that sent the message, as captured"),
-        column("message", TEXT, "class of the message; null where it did not decode"),
-        column("state", TEXT, "state that the message found, and left as it was"),
-        column("expected", ArrayType(TEXT), "what would have been valid, each as ROLE:Message"),
-        column("text", TEXT, "the finding as one sentence"),
-    ]
+VIOLATION = table_schema(
+    "reading STRING: strict or concurrent",
+    "number BIGINT: which violation of the conversation in this reading; 1 is the first",
+    "ts TIMESTAMP: when the tap saw the message, UTC",
+    "seq BIGINT: seq of the message; with the tap, its key in the typed tables",
+    "kind STRING: unexpected, sender (no role of the dialog) or undecodable",
+    "dialog STRING: dialog of the machine; null while the messages fit several",
+    "sender STRING: role letter of the side that sent the message, as captured",
+    "message STRING: class of the message; null where it did not decode",
+    "state STRING: state that the message found, and left as it was",
+    "expected ARRAY<STRING>: what would have been valid, each as ROLE:Message",
+    "text STRING: the finding as one sentence",
 )
 """A violation of the dialog."""
 
@@ -85,18 +80,20 @@ TOTALS = ConversationTotals.__struct_fields__
 
 def _plain(schema: StructType) -> StructType:
     """Return columns without comments, and times as microseconds."""
-    kinds = {field.name: LONG if field.dataType == TIMESTAMP else field.dataType for field in schema}
-    return StructType([StructField(name, kind) for name, kind in kinds.items()])
+    kinds = {field.name: field.dataType for field in schema}
+    return StructType(
+        [StructField(name, LongType() if kind == TimestampType() else kind) for name, kind in kinds.items()]
+    )
 
 
 TRACKED = StructType(
     [
-        *(StructField(name, TEXT) for name in NAMES),
-        *(StructField(name, LONG) for name in TOTALS),
+        *(StructField(name, StringType()) for name in NAMES),
+        *(StructField(name, LongType()) for name in TOTALS),
         StructField("strict", _plain(READING)),
         StructField("concurrent", _plain(READING)),
         StructField("violations", ArrayType(_plain(VIOLATION))),
-        StructField("carried", TEXT),
+        StructField("carried", StringType()),
     ]
 )
 """A row for each conversation, or each part of it between long silences.
@@ -251,7 +248,7 @@ def save(conversation: OpenConversation) -> str:
         for state in conversation.states
     )
     totals = {name: getattr(conversation, name) for name in TOTALS}
-    return _encoder.encode(_SavedConversation(tracks=tracks, **totals)).decode()
+    return _encoder.encode({**totals, "tracks": tracks}).decode()
 
 
 def restore(names: Names, text: str, automata: Iterable[Automaton], open_limit: int) -> OpenConversation:
@@ -293,8 +290,7 @@ class ConversationTracker:
         nodes_kept: int = NODES_KEPT,
     ) -> None:
         self._alphabet = Alphabet(protocol)
-        dialogs = self._alphabet.dialogs
-        readings = (StrictReading(dialogs), ConcurrentReading(dialogs))
+        readings = both_readings(self._alphabet.dialogs)
         self._automata = tuple(Automaton(self._alphabet, reading) for reading in readings)
         self._idle_ns, self._kept, self._keep = idle_ns, kept, keep
         self._open_limit, self._nodes_kept = open_limit, nodes_kept
