@@ -1,14 +1,14 @@
 """State machines of a protocol's dialogs, for conversations of a capture.
 
-A dialog has two readings (`Reading`): *strict* is the rule as written, one message after another;
-*concurrent* is the dialog of peers that do not wait for each other. A reading yields the
-configurations that a message may lead to: none if the message is not allowed, several only for a
-conversation whose beginning was not seen. If replies are paired by key, the keys are not in the
-configuration, because there may be many: a `TokenChange` names what changes.
+A dialog has two readings: *strict* is the rule as written, one message after another; *concurrent*
+is the dialog of peers that do not wait for each other. In a reading, a message leads from one
+configuration to others: none if the message is not allowed, several only for a conversation whose
+beginning was not seen. If replies are paired by key, the keys are not in the configuration, because
+there may be many: a `TokenChange` says which change.
 
-An `Automaton` memoises the transitions of a reading as traffic asks for them. A `Node` is a set of
-configurations that a conversation may be in. It is a dictionary from symbols to transitions that is
-filled on demand, so each message costs one look-up.
+An `Automaton` computes the steps of a reading when traffic first needs them, and keeps them. A
+`Node` is a set of configurations that a conversation may be in. It is a dictionary from symbols to
+transitions that is filled on demand, so each message costs one look-up.
 
 A message that no configuration allows is judged in this order:
 
@@ -21,6 +21,7 @@ A message that no configuration allows is judged in this order:
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 from functools import cached_property
@@ -65,40 +66,219 @@ class TokenChange(NamedTuple):
     takes: tuple[Take, ...] = ()
 
 
-class Reading:
-    """Steps of one reading.
+NODES_KEPT = 4096
+"""Default for the largest number of nodes. Each number of open requests has its own node."""
+
+
+class Verdict(IntEnum):
+    """Judgement of a message; from `UNEXPECTED` on it is a violation."""
+
+    ALLOWED = 0
+    MIDDLE = 1
+    RESTART = 2
+    UNEXPECTED = 3
+    SENDER = 4
+    UNDECODABLE = 5
+
+
+class Transition(NamedTuple):
+    """Result of a symbol at a node: the next node, the verdict, and the change of the tokens."""
+
+    node: Node
+    verdict: Verdict
+    change: TokenChange | None
+
+
+SavedTokens = tuple[tuple[int, int, int], ...]
+"""Place, key and count of tokens; within a place, the longest inactive key comes first."""
+
+
+class Tokens:
+    """The waiting requests of one conversation, by place and key.
+
+    A place keeps at most `open_limit` keys and removes the one that has been inactive longest, like
+    ``machine.Session``, so memory is bounded.
 
     Attributes:
-        name: as in the answer.
-        places: places of tokens, each with the number of its dialog. A `TokenChange` has indices of
-            it.
+        waiting: number of requests.
     """
 
-    def __init__(self, name: str, dialogs: Sequence[Dialog]) -> None:
-        self.name = name
-        self._dialogs = dialogs
-        self.places = tuple(
-            dict.fromkeys(
-                (number, place) for number, dialog in enumerate(dialogs) for place in _places(dialog)
-            )
+    __slots__ = ("_open_limit", "_places", "waiting")
+
+    def __init__(self, saved: SavedTokens, open_limit: int) -> None:
+        self._open_limit = open_limit
+        self._places: dict[int, OrderedDict[int, int]] = {}
+        self.waiting = 0
+        for place, key, count in saved:
+            self._places.setdefault(place, OrderedDict())[key] = count
+            self.waiting += count
+
+    def apply(self, change: TokenChange, key: int) -> bool:
+        """Put a token, or take one; return False if there is none to take."""
+        if change.put is not None:
+            self._put(change.put, key)
+            return True
+        for place, then in change.takes:
+            keys = self._places.get(place)
+            if keys is None or key not in keys:
+                continue
+            if then == place:
+                keys.move_to_end(key)
+                return True
+            keys[key] -= 1
+            if not keys[key]:
+                del keys[key]
+            self.waiting -= 1
+            if then is not None:
+                self._put(then, key)
+            return True
+        return False
+
+    def clear(self) -> None:
+        """Remove all tokens."""
+        self._places.clear()
+        self.waiting = 0
+
+    def occupied(self) -> list[int]:
+        """Return the places that have tokens."""
+        return sorted(place for place, keys in self._places.items() if keys)
+
+    def saved(self) -> SavedTokens:
+        """Return the tokens as values."""
+        return tuple(
+            (place, key, count) for place, keys in self._places.items() for key, count in keys.items()
         )
+
+    def _put(self, place: int, key: int) -> None:
+        keys = self._places.setdefault(place, OrderedDict())
+        keys[key] = keys.get(key, 0) + 1
+        keys.move_to_end(key)
+        self.waiting += 1
+        if len(keys) > self._open_limit:
+            self.waiting -= keys.popitem(last=False)[1]
+
+
+class Node(dict[int, Transition]):
+    """Set of configurations, with its transitions by symbol."""
+
+    def __init__(self, automaton: Automaton, configurations: tuple[Configuration, ...]) -> None:
+        super().__init__()
+        self.automaton = automaton
+        self.configurations = configurations
+
+    def __missing__(self, symbol: int) -> Transition:
+        transition = self[symbol] = self.automaton.transition(self, symbol)
+        return transition
+
+    @cached_property
+    def dialogs(self) -> list[Dialog]:
+        """The possible dialogs."""
+        numbers = dict.fromkeys(at.dialog for at in self.configurations)
+        return [self.automaton.alphabet.dialogs[number] for number in numbers]
+
+    @cached_property
+    def dialog(self) -> str | None:
+        """Name of the dialog, None while several are possible."""
+        return self.dialogs[0].name if len(self.dialogs) == 1 else None
+
+    @cached_property
+    def state(self) -> str:
+        """The possible states."""
+        return "|".join(dict.fromkeys(at.state for at in self.configurations))
+
+    @cached_property
+    def ended(self) -> bool:
+        """Whether no message may follow."""
+        return all(map(self.automaton.is_closed, self.configurations))
+
+    @cached_property
+    def waiting(self) -> int:
+        """Number of requests that are not paired by key; 0 while several configurations are possible."""
+        several = len(self.configurations) > 1
+        return 0 if several else sum(count for _, count in self.configurations[0].tokens)
+
+
+class Automaton:
+    """Steps of one reading, and the nodes met so far.
+
+    Attributes:
+        name: name of the reading.
+        places: places of tokens, each with the number of its dialog. A `TokenChange` has indices of
+            it.
+        start: the node where a conversation begins.
+    """
+
+    def __init__(self, name: str, alphabet: Alphabet, dialogs: Sequence[Dialog]) -> None:
+        self.name = name
+        self.alphabet = alphabet
+        self._dialogs = dialogs
+        places = ((number, place) for number, dialog in enumerate(dialogs) for place in _places(dialog))
+        self.places = tuple(dict.fromkeys(places))
         self._numbers = {place: number for number, place in enumerate(self.places)}
-
-    def begin(self) -> list[Configuration]:
-        """Return the configurations of a beginning."""
-        return [
-            Configuration(number, next(iter(dialog.phases))) for number, dialog in enumerate(self._dialogs)
+        self._begin = [
+            Configuration(number, next(iter(dialog.phases))) for number, dialog in enumerate(dialogs)
         ]
+        self._nodes: dict[tuple[Configuration, ...], Node] = {}
+        self.start = self.node(self._begin)
 
-    def anywhere(self) -> list[Configuration]:
-        """Return the configurations of a conversation whose beginning was not seen."""
-        return [
-            Configuration(number, state, middle=True)
-            for number, dialog in enumerate(self._dialogs)
-            for state in dialog.phases
-        ]
+    def __len__(self) -> int:
+        return len(self._nodes)
 
-    def follow(self, at: Configuration, label: Label) -> Iterator[Configuration]:
+    def node(self, configurations: Iterable[Configuration]) -> Node:
+        """Return the node of a set of configurations."""
+        distinct = tuple(dict.fromkeys(configurations))
+        if distinct not in self._nodes:
+            self._nodes[distinct] = Node(self, distinct)
+        return self._nodes[distinct]
+
+    def clear(self) -> None:
+        """Remove all nodes. A node in use must be replaced by a new one of its configurations."""
+        self._nodes.clear()
+        self.start = self.node(self._begin)
+
+    def transition(self, node: Node, symbol: int) -> Transition:
+        """Return the transition of a symbol at a node."""
+        label = self.alphabet.labels[symbol]
+        verdict, origins, found = self._judge(node, label)
+        if found:
+            changes = (self._change(at, label) for at in origins if any(self._follow(at, label)))
+            change = next(filter(None, changes), None)
+            return Transition(self.node(found), verdict, change)
+        return Transition(self.node(self._blame(at, label) for at in node.configurations), verdict, None)
+
+    def expected(self, node: Node, waiting: Sequence[int]) -> list[str]:
+        """Return the labels that are allowed at a node, given the places in which keys wait."""
+        return list(dict.fromkeys(name for at in node.configurations for name in self._expected(at, waiting)))
+
+    def is_closed(self, at: Configuration) -> bool:
+        """Return whether no message may follow."""
+        return self._dialogs[at.dialog].phases[at.state].closed
+
+    def _judge(
+        self, node: Node, label: Label
+    ) -> tuple[Verdict, Sequence[Configuration], list[Configuration]]:
+        """Return the verdict, and the configurations before and after the message."""
+        if label.message is None:
+            return Verdict.UNDECODABLE, (), []
+        if label.sender is None:
+            return Verdict.SENDER, (), []
+        tries: list[tuple[Verdict, Sequence[Configuration]]] = [(Verdict.ALLOWED, node.configurations)]
+        if all(at.fresh and not at.middle for at in node.configurations):
+            anywhere = [
+                Configuration(number, state, middle=True)
+                for number, dialog in enumerate(self._dialogs)
+                for state in dialog.phases
+            ]
+            tries.append((Verdict.MIDDLE, anywhere))
+        ended = {at.dialog for at in node.configurations if self.is_closed(at)}
+        tries.append((Verdict.RESTART, [at for at in self._begin if at.dialog in ended]))
+        for verdict, origins in tries:
+            found = [then for at in origins for then in self._follow(at, label)]
+            if found:
+                return verdict, origins, found
+        return Verdict.UNEXPECTED, (), []
+
+    def _follow(self, at: Configuration, label: Label) -> Iterator[Configuration]:
         """Yield the configurations after a message; none if it is not allowed."""
         dialog, name = self._dialogs[at.dialog], str(label)
         phase, accepted = dialog.phases[at.state], at._replace(fresh=False)
@@ -117,35 +297,29 @@ class Reading:
             closed = next(name for name, phase in dialog.phases.items() if phase.closed)
             yield accepted._replace(state=closed, blamed=None)
 
-    def change(self, at: Configuration, label: Label) -> TokenChange | None:
+    def _change(self, at: Configuration, label: Label) -> TokenChange | None:
         """Return how an allowed message changes the tokens with its key; None if it does not."""
         dialog, name = self._dialogs[at.dialog], str(label)
         if not dialog.key or at.middle or label.pairing is Pairing.KEYLESS:
             return None
         phase = dialog.phases[at.state]
         if name in dialog.replies:
-            takes = dialog.replies[name]
             number = self._numbers
-            return TokenChange(
-                takes=tuple(
-                    (number[at.dialog, place], None if then is None else number[at.dialog, then])
-                    for place, then in takes
-                )
+            takes = (
+                (number[at.dialog, place], None if then is None else number[at.dialog, then])
+                for place, then in dialog.replies[name]
             )
+            return TokenChange(takes=tuple(takes))
         place = phase.starts[name][1] if name in phase.starts else None
         if place is None or label.pairing is Pairing.UNANSWERED:
             return None
         return TokenChange(put=self._numbers[at.dialog, place])
 
-    def blame(self, at: Configuration, label: Label) -> Configuration:
+    def _blame(self, at: Configuration, label: Label) -> Configuration:
         """Return the configuration after a violation."""
         return at._replace(blamed=label.sender or NOBODY) if self._dialogs[at.dialog].errors else at
 
-    def is_closed(self, at: Configuration) -> bool:
-        """Return whether no message may follow."""
-        return self._dialogs[at.dialog].phases[at.state].closed
-
-    def expected(self, at: Configuration, waiting: Sequence[int]) -> Iterator[str]:
+    def _expected(self, at: Configuration, waiting: Sequence[int]) -> Iterator[str]:
         """Yield the allowed labels, given the places in which keys wait."""
         dialog = self._dialogs[at.dialog]
         phase = dialog.phases[at.state]
@@ -178,8 +352,8 @@ class Reading:
         return None
 
 
-def both_readings(dialogs: Sequence[Dialog]) -> tuple[Reading, Reading]:
-    """Return the strict and the concurrent reading of a protocol's dialogs.
+def both_readings(alphabet: Alphabet) -> tuple[Automaton, Automaton]:
+    """Return the automata of the strict and the concurrent reading of a protocol's dialogs.
 
     The strict reading is a dialog in which each state is a phase, and no reply waits for a request.
     """
@@ -191,9 +365,9 @@ def both_readings(dialogs: Sequence[Dialog]) -> tuple[Reading, Reading]:
             errors=(),
             key=(),
         )
-        for dialog in dialogs
+        for dialog in alphabet.dialogs
     ]
-    return Reading("strict", strict), Reading("concurrent", dialogs)
+    return Automaton("strict", alphabet, strict), Automaton("concurrent", alphabet, alphabet.dialogs)
 
 
 def _places(dialog: Dialog) -> Iterator[str]:
@@ -208,140 +382,3 @@ def _add(at: Configuration, place: str, number: int) -> Configuration:
     tokens = dict(at.tokens)
     tokens[place] = tokens.get(place, 0) + number
     return at._replace(tokens=tuple((place, count) for place, count in sorted(tokens.items()) if count))
-
-
-NODES_KEPT = 4096
-"""Default for the largest number of nodes. Each number of open requests has its own node."""
-
-
-class Verdict(IntEnum):
-    """Judgement of a message; from `UNEXPECTED` on it is a violation."""
-
-    ALLOWED = 0
-    MIDDLE = 1
-    RESTART = 2
-    UNEXPECTED = 3
-    SENDER = 4
-    UNDECODABLE = 5
-
-
-class Transition(NamedTuple):
-    """Result of a symbol at a node: the next node, the verdict, and the change of the tokens."""
-
-    node: Node
-    verdict: Verdict
-    change: TokenChange | None
-
-
-class NodeSummary(NamedTuple):
-    """A node in the terms of the answer; `waiting` counts requests that are not paired by key.
-
-    `dialog` is None while several dialogs are possible. `waiting` is 0 while several configurations
-    are.
-    """
-
-    dialog: str | None
-    state: str
-    ended: bool
-    waiting: int
-
-
-class Node(dict[int, Transition]):
-    """Set of configurations, with its transitions by symbol."""
-
-    def __init__(self, automaton: Automaton, configurations: tuple[Configuration, ...]) -> None:
-        super().__init__()
-        self.automaton = automaton
-        self.configurations = configurations
-
-    def __missing__(self, symbol: int) -> Transition:
-        transition = self[symbol] = self.automaton.transition(self, symbol)
-        return transition
-
-    @cached_property
-    def summary(self) -> NodeSummary:
-        """Return the node in the terms of the answer."""
-        reading, configurations = self.automaton.reading, self.configurations
-        dialogs = self.automaton.dialogs(self)
-        return NodeSummary(
-            dialog=dialogs[0].name if len(dialogs) == 1 else None,
-            state="|".join(dict.fromkeys(at.state for at in configurations)),
-            ended=all(map(reading.is_closed, configurations)),
-            waiting=sum(count for _, count in configurations[0].tokens) if len(configurations) == 1 else 0,
-        )
-
-
-class Automaton:
-    """The nodes met so far of a reading.
-
-    Attributes:
-        start: the node where a conversation begins.
-    """
-
-    def __init__(self, alphabet: Alphabet, reading: Reading) -> None:
-        self.alphabet = alphabet
-        self.reading = reading
-        self._nodes: dict[tuple[Configuration, ...], Node] = {}
-        self.start = self.node(reading.begin())
-
-    def __len__(self) -> int:
-        return len(self._nodes)
-
-    def node(self, configurations: Iterable[Configuration]) -> Node:
-        """Return the node of a set of configurations."""
-        distinct = tuple(dict.fromkeys(configurations))
-        if distinct not in self._nodes:
-            self._nodes[distinct] = Node(self, distinct)
-        return self._nodes[distinct]
-
-    def clear(self) -> None:
-        """Remove all nodes. A node in use must be replaced by a new one of its configurations."""
-        self._nodes.clear()
-        self.start = self.node(self.reading.begin())
-
-    def transition(self, node: Node, symbol: int) -> Transition:
-        """Return the transition of a symbol at a node."""
-        label = self.alphabet.labels[symbol]
-        verdict, origins, found = self._judge(node, label)
-        if found:
-            return Transition(self.node(found), verdict, self._change(origins, label))
-        return Transition(
-            self.node(self.reading.blame(at, label) for at in node.configurations), verdict, None
-        )
-
-    def expected(self, node: Node, waiting: Sequence[int]) -> list[str]:
-        """Return the labels that are allowed at a node, given the places in which keys wait."""
-        return list(
-            dict.fromkeys(name for at in node.configurations for name in self.reading.expected(at, waiting))
-        )
-
-    def dialogs(self, node: Node) -> list[Dialog]:
-        """Return the dialogs that are possible at a node."""
-        return [
-            self.alphabet.dialogs[number] for number in dict.fromkeys(at.dialog for at in node.configurations)
-        ]
-
-    def _judge(
-        self, node: Node, label: Label
-    ) -> tuple[Verdict, Sequence[Configuration], list[Configuration]]:
-        """Return the verdict, and the configurations before and after the message."""
-        if label.message is None:
-            return Verdict.UNDECODABLE, (), []
-        if label.sender is None:
-            return Verdict.SENDER, (), []
-        tries: list[tuple[Verdict, Sequence[Configuration]]] = [(Verdict.ALLOWED, node.configurations)]
-        if all(at.fresh and not at.middle for at in node.configurations):
-            tries.append((Verdict.MIDDLE, self.reading.anywhere()))
-        ended = {at.dialog for at in node.configurations if self.reading.is_closed(at)}
-        tries.append((Verdict.RESTART, [at for at in self.reading.begin() if at.dialog in ended]))
-        for verdict, origins in tries:
-            found = [then for at in origins for then in self.reading.follow(at, label)]
-            if found:
-                return verdict, origins, found
-        return Verdict.UNEXPECTED, (), []
-
-    def _change(self, origins: Sequence[Configuration], label: Label) -> TokenChange | None:
-        for at in origins:
-            if any(self.reading.follow(at, label)) and (change := self.reading.change(at, label)):
-                return change
-        return None

@@ -80,11 +80,6 @@ class Alphabet:
         position = len(self.messages) if message is None else self.messages.index(message)
         return position * (len(self.roles) + 1) * len(Pairing)
 
-    def symbol(self, message: str | None, sender: str | None, pairing: Pairing = Pairing.KEYED) -> int:
-        """Return the symbol of a message."""
-        role = self.roles.index(sender) if sender in self.roles else len(self.roles)
-        return self.base(message) + role * len(Pairing) + pairing
-
     @property
     def key(self) -> tuple[str, ...]:
         """The fields by which replies are paired; empty if they are not paired by key."""
@@ -101,12 +96,11 @@ def dialogs_of(protocol: str) -> tuple[Dialog, ...]:
     pairings = {
         (dialog.key, tuple(dialog.keyless.items()), tuple(dialog.unanswered.items())) for dialog in dialogs
     }
-    return dialogs if len(pairings) <= 1 and all(map(_can_be_followed, dialogs)) else ()
-
-
-def _can_be_followed(dialog: Dialog) -> bool:
-    moved = {label for phase in dialog.phases.values() for label in (*phase.moves, *phase.starts)}
-    return not dialog.key or not (dialog.errors or moved & set(dialog.replies))
+    for dialog in dialogs:
+        moved = {label for phase in dialog.phases.values() for label in (*phase.moves, *phase.starts)}
+        if dialog.key and (dialog.errors or moved & dialog.replies.keys()):
+            return ()
+    return dialogs if len(pairings) <= 1 else ()
 
 
 def narrow_rows(typed: Frames, alphabet: Alphabet, state: DataFrame | None = None) -> DataFrame:

@@ -3,14 +3,10 @@
 Only the state of the current conversation's readings is in memory, so memory does not grow with the
 length of a conversation. A conversation ends with its last row, or with a silence of `idle_ns`.
 Between two runs its state is JSON.
-
-Requests that are paired by key are tokens. A place keeps at most `open_limit` keys and removes the
-one that has been inactive longest, like ``machine.Session``, so memory is bounded.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +24,8 @@ from specwire.runtime.spark.answers.dialogs.automaton import (
     Automaton,
     Configuration,
     Node,
-    TokenChange,
+    SavedTokens,
+    Tokens,
     Verdict,
     both_readings,
 )
@@ -104,70 +101,6 @@ continues.
 
 Names = tuple[str, str, str | None]
 """Tap, conversation and peer."""
-SavedTokens = tuple[tuple[int, int, int], ...]
-"""Place, key and count of tokens; within a place, the longest inactive key comes first."""
-
-
-class Tokens:
-    """The waiting requests of one conversation, by place and key.
-
-    Attributes:
-        waiting: number of requests.
-    """
-
-    __slots__ = ("_open_limit", "_places", "waiting")
-
-    def __init__(self, saved: SavedTokens, open_limit: int) -> None:
-        self._open_limit = open_limit
-        self._places: dict[int, OrderedDict[int, int]] = {}
-        self.waiting = 0
-        for place, key, count in saved:
-            self._places.setdefault(place, OrderedDict())[key] = count
-            self.waiting += count
-
-    def apply(self, change: TokenChange, key: int) -> bool:
-        """Put a token, or take one; return False if there is none to take."""
-        if change.put is not None:
-            self._put(change.put, key)
-            return True
-        for place, then in change.takes:
-            keys = self._places.get(place)
-            if keys is None or key not in keys:
-                continue
-            if then == place:
-                keys.move_to_end(key)
-                return True
-            keys[key] -= 1
-            if not keys[key]:
-                del keys[key]
-            self.waiting -= 1
-            if then is not None:
-                self._put(then, key)
-            return True
-        return False
-
-    def clear(self) -> None:
-        """Remove all tokens."""
-        self._places.clear()
-        self.waiting = 0
-
-    def occupied(self) -> list[int]:
-        """Return the places that have tokens."""
-        return sorted(place for place, keys in self._places.items() if keys)
-
-    def saved(self) -> SavedTokens:
-        """Return the tokens as values."""
-        return tuple(
-            (place, key, count) for place, keys in self._places.items() for key, count in keys.items()
-        )
-
-    def _put(self, place: int, key: int) -> None:
-        keys = self._places.setdefault(place, OrderedDict())
-        keys[key] = keys.get(key, 0) + 1
-        keys.move_to_end(key)
-        self.waiting += 1
-        if len(keys) > self._open_limit:
-            self.waiting -= keys.popitem(last=False)[1]
 
 
 @dataclass(slots=True)
@@ -193,17 +126,17 @@ class ReadingState:
             self.violations += verdict >= Verdict.UNEXPECTED
         return verdict
 
+    @property
+    def waiting(self) -> int:
+        """Number of requests that a reply may still answer."""
+        return self.node.waiting + self.tokens.waiting
+
     def row(self) -> dict[str, Any]:
         """Return the columns of `READING`."""
-        summary = self.node.summary
+        node = self.node
         return {
-            "dialog": summary.dialog,
-            "from_middle": self.from_middle,
-            "state": summary.state,
-            "ended": summary.ended,
-            "restarts": self.restarts,
-            "violations": self.violations,
-            "waiting": summary.waiting + self.tokens.waiting,
+            **{name: getattr(node, name) for name in ("dialog", "state", "ended")},
+            **{name: getattr(self, name) for name in ("from_middle", "restarts", "violations", "waiting")},
         }
 
 
@@ -242,7 +175,7 @@ def save(conversation: OpenConversation) -> str:
             state.from_middle,
             state.restarts,
             state.violations,
-            state.node.summary.waiting + state.tokens.waiting,
+            state.waiting,
             state.tokens.saved(),
         )
         for state in conversation.states
@@ -290,8 +223,7 @@ class ConversationTracker:
         nodes_kept: int = NODES_KEPT,
     ) -> None:
         self._alphabet = Alphabet(protocol)
-        readings = both_readings(self._alphabet.dialogs)
-        self._automata = tuple(Automaton(self._alphabet, reading) for reading in readings)
+        self._automata = both_readings(self._alphabet)
         self._idle_ns, self._kept, self._keep = idle_ns, kept, keep
         self._open_limit, self._nodes_kept = open_limit, nodes_kept
         self._current: OpenConversation | None = None
@@ -364,7 +296,7 @@ class ConversationTracker:
             return
         row: dict[str, Any] = dict(zip(NAMES, current.names, strict=True))
         row |= {name: getattr(current, name) for name in TOTALS}
-        row |= {state.node.automaton.reading.name: state.row() for state in current.states}
+        row |= {state.node.automaton.name: state.row() for state in current.states}
         row["violations"] = current.violations or None
         row["carried"] = save(current) if self._keep else None
         self._finished.append(row)
@@ -399,16 +331,15 @@ def _violation(node: Node, state: ReadingState, symbol: int, sender: str | None)
     name = f"{sender}:{message}"
     # A reply with an unknown key can have the label of one that is expected: do not list it.
     expected = [label for label in automaton.expected(node, state.tokens.occupied()) if label != name]
-    at, dialog = node.summary.state, node.summary.dialog
-    what = f"{name} in state {at}" if message else f"{sender} sent what is no message in state {at}"
-    rules = " or ".join(dialog.rule for dialog in automaton.dialogs(node))
+    sent = name if message else f"{sender} sent what is no message"
+    rules = " or ".join(dialog.rule for dialog in node.dialogs)
     return {
-        "reading": automaton.reading.name,
+        "reading": automaton.name,
         "number": state.violations,
-        "dialog": dialog,
+        "dialog": node.dialog,
         "sender": sender,
         "message": message,
-        "state": at,
+        "state": node.state,
         "expected": expected,
-        "text": f"{what}: expected {', '.join(expected) or 'nothing'} [{rules}]",
+        "text": f"{sent} in state {node.state}: expected {', '.join(expected) or 'nothing'} [{rules}]",
     }

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from specwire.runtime.spark.answers.dialogs.symbols import BEFORE_ALL, STATE, Alphabet, Pairing
+from specwire.runtime.spark.answers.dialogs.symbols import BEFORE_ALL, STATE, Alphabet, Label, Pairing
 from specwire.runtime.spark.answers.dialogs.tracking import ConversationTracker
 from tests.runtime.spark.answers.dialogs.sessions import Said
 
@@ -21,6 +21,11 @@ _COLUMNS: dict[str, pa.DataType] = {
     "symbol": pa.int32(),
 }
 NARROW = pa.schema(_COLUMNS)
+
+
+def symbol_of(alphabet: Alphabet, message: str | None, sender: str | None, pairing: Pairing) -> int:
+    """Return the symbol of a message, by its label."""
+    return alphabet.labels.index(Label(sender if sender in alphabet.roles else None, message, pairing))
 
 
 def narrow(
@@ -41,7 +46,7 @@ def narrow(
                     "seq": said.seq,
                     "ts": said.seq * 10**6,
                     "mono": said.seq * SECOND_NS,
-                    "symbol": alphabet.symbol(said.message, said.sender, _pairing(alphabet, said)),
+                    "symbol": symbol_of(alphabet, said.message, said.sender, _pairing(alphabet, said)),
                     "sender": None if said.sender in alphabet.roles else said.sender,
                     "key": hash(tuple(said.fields.get(name) for name in alphabet.key)),
                 }

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from specwire.runtime.spark.answers.dialogs.automaton import TokenChange
-from specwire.runtime.spark.answers.dialogs.tracking import ConversationTracker, Tokens
+from specwire.runtime.spark.answers.dialogs.automaton import TokenChange, Tokens
+from specwire.runtime.spark.answers.dialogs.tracking import ConversationTracker
 from tests.runtime.spark.answers.dialogs.rows import narrow, run
 from tests.runtime.spark.answers.dialogs.sessions import Said
 
