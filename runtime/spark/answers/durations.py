@@ -26,7 +26,7 @@ from specwire.runtime.spark.answers.answer import (
     as_table,
     table_schema,
 )
-from specwire.runtime.spark.answers.messages import union
+from specwire.runtime.spark.answers.messages import group, sums, union
 from specwire.runtime.spark.answers.protocol_specifics import takes_time
 from specwire.runtime.spark.answers.taps import without_twins
 
@@ -82,37 +82,38 @@ PER_DECADE = 100
 SUBJECT = tuple(_SUBJECT.fieldNames())
 QUANTILES = {"p50_us": 0.5, "p90_us": 0.9, "p99_us": 0.99}
 
+_FILE_OUTCOME = "if(outcome IN ('complete', 'unmarked'), 'answered', 'error')"
+
 TIMED = {
-    "requests": {
-        "kind": "'rpc'",
-        "service": "service",
-        "topic": "topic",
-        "peer": "peer",
-        "outcome": "outcome",
-        "took_us": "latency_us",
-        "octets": "octets",
-    },
-    "job_parts": {
-        "kind": "'job'",
-        "service": "service",
-        "topic": "task",
-        "peer": "worker",
-        "outcome": "case outcome when 'done' then 'answered' when 'failed' then 'error' else outcome end",
-        "took_us": "latency_us",
-        "octets": "cast(null as bigint)",
-    },
-    "transfers": {
-        "kind": "'transfer'",
-        "service": "cast(null as string)",
-        "topic": "cast(null as string)",
-        "peer": "peer",
-        "outcome": "case when outcome in ('complete', 'unmarked') then 'answered' "
-        "when outcome in ('open', 'deleted') then outcome else 'error' end",
-        "took_us": "duration_us",
-        "octets": "octets",
-    },
+    "requests": (
+        *("'rpc' AS kind", "service", "topic", "peer", "outcome"),
+        *("latency_us AS took_us", "octets"),
+    ),
+    "job_parts": (
+        *("'job' AS kind", "service", "task AS topic", "worker AS peer"),
+        "CASE outcome WHEN 'done' THEN 'answered' WHEN 'failed' THEN 'error' ELSE outcome END AS outcome",
+        *("latency_us AS took_us", "CAST(NULL AS bigint) AS octets"),
+    ),
+    "transfers": (
+        *("'transfer' AS kind", "CAST(NULL AS string) AS service", "CAST(NULL AS string) AS topic", "peer"),
+        f"if(outcome IN ('open', 'deleted'), outcome, {_FILE_OUTCOME}) AS outcome",
+        *("duration_us AS took_us", "octets"),
+    ),
 }
 """SQL of the columns of `timed`, for the answer tables that have what takes time."""
+
+ENDED = "outcome IN ('answered', 'error')"
+TOOK_US = f"if({ENDED}, took_us, NULL)"
+COUNTS = (
+    "count(1) AS begun",
+    f"count_if({ENDED}) AS answered",
+    "count_if(outcome = 'error') AS errors",
+    "count_if(outcome = 'unanswered') AS unanswered",
+    "sum(octets) AS octets",
+    f"sum({TOOK_US}) AS total_us",
+    f"max({TOOK_US}) AS max_us",
+)
+"""SQL of the counts of rows of `timed`."""
 
 
 def timed(answers: Frames) -> DataFrame | None:
@@ -123,13 +124,11 @@ def timed(answers: Frames) -> DataFrame | None:
     untagged), deletions of files, and second views at another tap are omitted.
     """
     frames = [
-        without_second_views(answers, name).select(
-            "date", "ts", "tap", *(F.expr(sql).alias(alias) for alias, sql in columns.items())
-        )
+        without_second_views(answers, name).selectExpr("date", "ts", "tap", *columns)
         for name, columns in TIMED.items()
         if name in answers
     ]
-    wanted = F.col("outcome").isin("answered", "error", "unanswered", "open")
+    wanted = f"{ENDED} OR outcome IN ('unanswered', 'open')"
     return union(frames).where(wanted) if frames else None
 
 
@@ -146,29 +145,10 @@ def without_second_views(answers: Frames, name: str) -> DataFrame:
 
 def latencies(rows: DataFrame, *by: str) -> DataFrame:
     """Return counts and quantiles of rows of `timed`, for each group of these columns."""
-    quantiles = F.percentile_approx(_took_us(), [*QUANTILES.values()], ACCURACY)
-    counted = rows.groupBy(*by).agg(*_counts(), quantiles.alias("at"))
-    return counted.withColumns({name: F.col("at")[place] for place, name in enumerate(QUANTILES)}).drop("at")
-
-
-def _has_ended() -> Column:
-    return F.col("outcome").isin("answered", "error")
-
-
-def _took_us() -> Column:
-    return F.when(_has_ended(), F.col("took_us"))
-
-
-def _counts() -> tuple[Column, ...]:
-    return (
-        F.count(F.lit(1)).alias("begun"),
-        F.count_if(_has_ended()).alias("answered"),
-        F.count_if(F.col("outcome") == "error").alias("errors"),
-        F.count_if(F.col("outcome") == "unanswered").alias("unanswered"),
-        F.sum("octets").alias("octets"),
-        F.sum(_took_us()).alias("total_us"),
-        F.max(_took_us()).alias("max_us"),
-    )
+    quantiles = f"percentile_approx({TOOK_US}, array(0.5D, 0.9D, 0.99D), {ACCURACY}) AS quantiles"
+    rows = group(rows, by, *COUNTS, quantiles)
+    at = {name: F.col("quantiles")[place] for place, name in enumerate(QUANTILES)}
+    return rows.withColumns(at).drop("quantiles")
 
 
 def latency(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFrame]:
@@ -185,10 +165,10 @@ def topics(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFrame
     rows = timed(answers)
     assert rows is not None, f"{protocol} has nothing that takes time"
     # `greatest` ignores null.
-    found = F.floor(F.log10(F.greatest(_took_us(), F.lit(1.0))) * PER_DECADE)
-    binned = rows.groupBy("date", *SUBJECT, F.when(_took_us().isNotNull(), found).alias("bin"))
-    one = F.when(F.col("bin").isNotNull(), F.array(F.struct("bin", F.col("answered").alias("count"))))
-    summed = sum_topics(binned.agg(*_counts()).withColumn("spread", one), "date", *SUBJECT)
+    bin_of = f"if({TOOK_US} IS NULL, NULL, floor(log10(greatest({TOOK_US}, 1D)) * {PER_DECADE})) AS bin"
+    binned = group(rows, ("date", *SUBJECT, bin_of), *COUNTS)
+    one = F.expr("if(bin IS NULL, NULL, array(struct(bin, answered AS count)))")
+    summed = sum_topics(binned.withColumn("spread", one), "date", *SUBJECT)
     return {"topics": as_table(summed, protocol, TOPICS)}
 
 
@@ -197,11 +177,12 @@ def sum_topics(topics: DataFrame, *by: str) -> DataFrame:
 
     A bin that several rows have is several items of the summed `spread`.
     """
-    counts = ("begun", "answered", "errors", "unanswered", "octets", "total_us")
-    rows = topics.groupBy(*by).agg(
-        *(F.sum(name).alias(name) for name in counts),
-        F.max("max_us").alias("max_us"),
-        F.array_sort(F.flatten(F.collect_list("spread"))).alias("spread"),
+    rows = group(
+        topics,
+        by,
+        *sums("begun", "answered", "errors", "unanswered", "octets", "total_us"),
+        "max(max_us) AS max_us",
+        "array_sort(flatten(collect_list(spread))) AS spread",
     )
     return rows.withColumns({name: _quantile(share) for name, share in QUANTILES.items()})
 

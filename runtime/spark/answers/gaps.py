@@ -8,7 +8,7 @@ kept for the next step.
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from specwire.runtime.spark.answers.answer import (
@@ -22,7 +22,14 @@ from specwire.runtime.spark.answers.answer import (
     table_schema,
 )
 from specwire.runtime.spark.answers.health import GIVEN_UP_NS, SIDE
-from specwire.runtime.spark.answers.messages import latest_by_tap, select, stored_rows, union
+from specwire.runtime.spark.answers.messages import (
+    in_order,
+    latest_by_tap,
+    select,
+    stored_rows,
+    union,
+    with_sql,
+)
 from specwire.runtime.spark.answers.protocol_specifics import Numbering, specifics_of
 from specwire.runtime.spark.protocols import load_machine
 
@@ -55,25 +62,19 @@ def advance(typed: Frames, protocol: str, state: Frames | None = None) -> Step:
     assert numbering is not None, f"{protocol} numbers nothing"
     messages = _select_messages(typed, protocol, numbering)
     rows = _add_previous(union([messages, *stored_rows(state, "counts")]), latest_by_tap(messages)).persist()
-    expected = F.col("previous") + 1
-    if numbering.modulus:
-        expected %= numbering.modulus
     # If numbers begin again, a distance of less than half of them counts as ahead.
-    ahead = F.col("number") - expected
-    if numbering.modulus:
-        around = F.pmod(ahead, F.lit(numbering.modulus))
-        ahead = F.when(around < numbering.modulus // 2, around).otherwise(around - numbering.modulus)
-    kind = F.when(ahead > 0, "gap").when(F.col("number") == F.col("previous"), "repeat").otherwise("back")
-    table = as_table(
-        rows.where(F.col("previous").isNotNull() & (F.col("number") != expected)),
-        protocol,
-        GAPS,
-        is_open=F.lit(False),
+    expected, ahead, modulus = "previous + 1", "number - previous - 1", numbering.modulus
+    if modulus:
+        expected = f"({expected}) % {modulus}"
+        ahead = f"pmod({ahead} + {modulus // 2}, {modulus}) - {modulus // 2}"
+    found = with_sql(
+        rows.where(f"previous IS NOT NULL AND number <> {expected}"),
         expected=expected,
-        found=F.col("number"),
-        missing=F.greatest(ahead, F.lit(0)),
-        kind=kind,
+        found="number",
+        missing=f"greatest({ahead}, 0)",
+        kind=f"if({ahead} > 0, 'gap', if(number = previous, 'repeat', 'back'))",
     )
+    table = as_table(found, protocol, GAPS, is_open=F.lit(False))
     latest = rows.where("is_latest and lives").withColumn("number", F.coalesce("number", "previous"))
     return Step({"gaps": table}, {"counts": latest.select(*COUNTS.fieldNames())}, (rows,))
 
@@ -101,23 +102,22 @@ def _add_previous(messages: DataFrame, taps: DataFrame) -> DataFrame:
     Returns those with both numbers, and the latest message of each side.
     """
     keyed = messages.withColumns({"key": F.xxhash64(*SIDE), "restarts": F.coalesce("restarts", F.lit(False))})
-    in_order = Window.partitionBy("key", *SIDE).orderBy("seq")
-    pause = F.col("mono") - F.lag("mono").over(in_order)
-    begun = keyed.withColumn("part", F.count_if((pause > GIVEN_UP_NS) | F.col("restarts")).over(in_order))
-    earlier = in_order.rowsBetween(Window.unboundedPreceding, -1)
-    numbered = F.when(F.col("number").isNotNull(), F.struct("part", "number"))
-    chosen = F.last(F.when(F.col("filtered"), F.col("part")), ignorenulls=True).over(in_order)
-    ordered = begun.withColumns(
-        {
-            "last": F.last(numbered, ignorenulls=True).over(earlier),
-            "filtered": F.coalesce(chosen == F.col("part"), F.lit(False)),
-            "is_latest": F.lead("seq").over(in_order).isNull(),
-        }
+    window = in_order("key", *SIDE)
+    earlier = in_order("key", *SIDE, rows="UNBOUNDED PRECEDING AND 1 PRECEDING")
+    pause = f"mono - lag(mono) {window}"
+    begun = with_sql(keyed, part=f"count_if({pause} > {GIVEN_UP_NS} OR restarts) {window}")
+    ordered = with_sql(
+        begun,
+        last=f"last(if(number IS NULL, NULL, struct(part, number)), true) {earlier}",
+        filtered=f"coalesce(last(if(filtered, part, NULL), true) {window} = part, false)",
+        is_latest=f"lead(seq) {window} IS NULL",
     )
-    lives = F.coalesce(F.col("tap_mono") - F.col("mono") <= GIVEN_UP_NS, F.lit(True))
-    previous = F.when(F.col("last.part") == F.col("part"), F.col("last.number"))
-    timed = ordered.join(F.broadcast(taps), "tap", "left").withColumns({"previous": previous, "lives": lives})
-    return timed.where("is_latest or (previous is not null and number is not null)")
+    timed = with_sql(
+        ordered.join(F.broadcast(taps), "tap", "left"),
+        previous="if(last.part = part, last.number, NULL)",
+        lives=f"coalesce(tap_mono - mono <= {GIVEN_UP_NS}, true)",
+    )
+    return timed.where("is_latest OR (previous IS NOT NULL AND number IS NOT NULL)")
 
 
 def _reads(protocol: str) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from specwire.runtime.spark.answers.answer import (
@@ -41,7 +41,15 @@ from specwire.runtime.spark.answers.answer import (
     as_table,
     table_schema,
 )
-from specwire.runtime.spark.answers.messages import message_tables, select, stored_rows, union
+from specwire.runtime.spark.answers.messages import (
+    group,
+    in_order,
+    message_tables,
+    select,
+    stored_rows,
+    union,
+    with_sql,
+)
 from specwire.runtime.spark.answers.protocol_specifics import heartbeat_s, silence_s, specifics_of
 
 SILENCES = table_schema(
@@ -169,59 +177,51 @@ def _follow_sides(
     """
     known = [rows.withColumn("is_known", F.lit(True)) for rows in sides]
     both = union([messages.withColumn("is_known", F.lit(False)), *known])
-    in_order = Window.partitionBy("key", *SIDE).orderBy("seq")
-    so_far = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    beside = both.withColumn("key", F.xxhash64(*SIDE)).withColumns(
-        {
-            "was_mono": F.lag("mono").over(in_order),
-            **{f"next_{name}": F.lead(name).over(in_order) for name in ("ts", "seq", "mono")},
-            **{f"all_{name}": F.sum(name).over(so_far) for name in COUNTED},
-        }
+    window = in_order("key", *SIDE)
+    so_far = in_order("key", *SIDE, rows="UNBOUNDED PRECEDING AND CURRENT ROW")
+    beside = with_sql(
+        both.withColumn("key", F.xxhash64(*SIDE)),
+        was_mono=f"lag(mono) {window}",
+        **{f"next_{name}": f"lead({name}) {window}" for name in ("ts", "seq", "mono")},
+        **{f"all_{name}": f"sum({name}) {so_far}" for name in COUNTED},
     )
     # A side that was given up and returns is counted from 0.
-    is_new = F.coalesce(F.col("mono") - F.col("was_mono") > GIVEN_UP_NS, F.lit(True))
+    is_new = f"coalesce(mono - was_mono > {GIVEN_UP_NS}, true)"
     earlier = {
-        name: F.last(F.when(is_new, F.col(f"all_{name}") - F.col(name)), ignorenulls=True).over(so_far)
-        for name in COUNTED
+        f"old_{name}": f"last(if({is_new}, all_{name} - {name}, NULL), true) {so_far}" for name in COUNTED
     }
-    counts = {f"all_{name}": F.col(f"all_{name}") - F.col(f"old_{name}") for name in COUNTED}
-    counted = beside.withColumns({f"old_{name}": count for name, count in earlier.items()})
-    timed = counted.withColumns(counts).join(F.broadcast(taps), "tap")
-    silent_ns = F.coalesce("next_mono", "tap_mono") - F.col("mono")
-    greets_again = ~F.col("is_known") & (F.col("greetings") > 0) & (F.col("all_greetings") > 1)
-    return timed.withColumns(
-        {
-            "silent_ns": silent_ns,
-            "is_silent": (silent_ns > round(threshold_s * 1e9)) & ~F.col("left"),
-            "greets_again": greets_again,
-        }
-    ).where("is_silent or greets_again or next_seq is null")
+    counted = with_sql(
+        with_sql(beside, **earlier), **{f"all_{name}": f"all_{name} - old_{name}" for name in COUNTED}
+    )
+    timed = counted.join(F.broadcast(taps), "tap")
+    silent_ns = "coalesce(next_mono, tap_mono) - mono"
+    return with_sql(
+        timed,
+        silent_ns=silent_ns,
+        is_silent=f"{silent_ns} > {round(threshold_s * 1e9)} AND NOT `left`",
+        greets_again="NOT is_known AND greetings > 0 AND all_greetings > 1",
+    ).where("is_silent OR greets_again OR next_seq IS NULL")
 
 
 def _silences(sides: DataFrame, protocol: str, threshold_s: float) -> DataFrame:
-    gone, lasting = F.col("silent_ns") > GIVEN_UP_NS, F.col("next_seq").isNull()
-    silent_s = F.when(gone, F.lit(float(GIVEN_UP_S))).otherwise(F.col("silent_ns") / 1e9)
-    every_s = heartbeat_s(protocol)
-    return as_table(
-        sides.where("is_silent"),
-        protocol,
-        SILENCES,
-        is_open=lasting & ~gone,
-        until_ts=F.when(~gone, F.col("next_ts")),
-        until_seq=F.when(~gone, F.col("next_seq")),
+    gone, every_s = f"silent_ns > {GIVEN_UP_NS}", heartbeat_s(protocol)
+    silent_s = f"if({gone}, {GIVEN_UP_S}D, silent_ns / 1e9)"
+    rows = with_sql(
+        sides.where("is_silent").withColumn("threshold_s", F.lit(threshold_s)),
+        until_ts=f"if({gone}, NULL, next_ts)",
+        until_seq=f"if({gone}, NULL, next_seq)",
         silent_s=silent_s,
-        threshold_s=F.lit(threshold_s),
-        beats=F.col("all_beats"),
-        missed=F.floor(silent_s / every_s) if every_s else F.lit(None),
-        outcome=F.when(gone, "gone").when(lasting, "silent").otherwise("again"),
+        beats="all_beats",
+        missed=f"floor({silent_s} / {every_s}D)" if every_s else "NULL",
+        outcome=f"if({gone}, 'gone', if(next_seq IS NULL, 'silent', 'again'))",
     )
+    return as_table(rows, protocol, SILENCES, is_open=F.col("outcome") == "silent")
 
 
 def _sides_to_keep(sides: DataFrame) -> DataFrame:
     """Return the latest message of each side that is not given up."""
-    latest = sides.where(F.col("next_seq").isNull() & (F.col("silent_ns") <= GIVEN_UP_NS))
-    counts = {name: F.col(f"all_{name}") for name in COUNTED}
-    return latest.withColumns(counts).select(*SIDES.fieldNames())
+    latest = sides.where(f"next_seq IS NULL AND silent_ns <= {GIVEN_UP_NS}")
+    return with_sql(latest, **{name: f"all_{name}" for name in COUNTED}).select(*SIDES.fieldNames())
 
 
 # --- reconnects
@@ -258,48 +258,45 @@ def _find_connections(messages: DataFrame, stored: Sequence[DataFrame]) -> DataF
     whether it is certain which connection this one came after, if any (`is_certain`); `told` says
     whether that was certain before these messages.
     """
-    span = (
-        F.min_by("ts", "seq").alias("ts"),
-        *(F.min(name).alias(name) for name in ("seq", "mono")),
-    )
+    span = ("min_by(ts, seq) AS ts", "min(seq) AS seq", "min(mono) AS mono")
     # By the hour, so that what is silent for longer can be seen without sorting all messages.
-    hours = messages.groupBy(*CONNECTION_KEY, F.floor(F.col("mono") / OVER_NS).alias("hour")).agg(
+    hours = group(
+        messages,
+        (*CONNECTION_KEY, f"floor(mono / {OVER_NS}) AS hour"),
         *span,
-        *(F.max(name).alias(f"last_{name}") for name in ("seq", "mono")),
-        F.lit(False).alias("told"),
+        *("max(seq) AS last_seq", "max(mono) AS last_mono", "false AS told"),
     )
-    in_order = Window.partitionBy(*CONNECTION_KEY).orderBy("seq")
-    begins = F.coalesce(F.col("mono") - F.lag("last_mono").over(in_order) > OVER_NS, F.lit(True))
-    parts = union([hours, *stored]).withColumn("begins", begins.cast("int"))
-    connections = (
-        parts.withColumn("life", F.sum("begins").over(in_order))
-        .groupBy(*CONNECTION_KEY, "life")
-        .agg(
-            *span,
-            *(F.max(name).alias(name) for name in ("last_seq", "last_mono")),
-            F.coalesce(F.max("told"), F.lit(False)).alias("told"),
-        )
+    window = in_order(*CONNECTION_KEY)
+    begins = f"int(coalesce(mono - lag(last_mono) {window} > {OVER_NS}, true))"
+    parts = with_sql(with_sql(union([hours, *stored]), begins=begins), life=f"sum(begins) {window}")
+    connections = group(
+        parts,
+        (*CONNECTION_KEY, "life"),
+        *span,
+        *("max(last_seq) AS last_seq", "max(last_mono) AS last_mono"),
+        "coalesce(max(told), false) AS told",
     )
-    earlier = Window.partitionBy("tap", "peer").orderBy("seq").rowsBetween(Window.unboundedPreceding, -1)
-    last = F.max(F.struct("last_seq", "last_mono", "conversation")).over(earlier)
-    tap_mono = F.max("last_mono").over(Window.partitionBy("tap"))
-    timed = connections.withColumns({"tap_mono": tap_mono, "last": last})
-    last_is_over = F.coalesce(F.col("tap_mono") - F.col("last.last_mono") > OVER_NS, F.lit(True))
-    return timed.withColumns(
-        {
-            "is_over": F.col("tap_mono") - F.col("last_mono") > OVER_NS,
-            "is_certain": last_is_over | (F.col("last.last_seq") > F.col("seq")),
-        }
+    earlier = in_order("tap", "peer", rows="UNBOUNDED PRECEDING AND 1 PRECEDING")
+    timed = with_sql(
+        connections,
+        tap_mono="max(last_mono) OVER (PARTITION BY tap)",
+        last=f"max(struct(last_seq, last_mono, conversation)) {earlier}",
+    )
+    return with_sql(
+        timed,
+        is_over=f"tap_mono - last_mono > {OVER_NS}",
+        is_certain=f"coalesce(tap_mono - last.last_mono > {OVER_NS}, true) OR last.last_seq > seq",
     )
 
 
 def _connections_to_keep(connections: DataFrame) -> DataFrame:
     """Return the connections that the next messages may belong to or come after."""
-    of_peer = Window.partitionBy("tap", "peer")
-    last_over: Column = F.max(F.when(F.col("is_over"), F.col("last_seq"))).over(of_peer)
-    is_last = (F.col("last_seq") == last_over) & (F.col("tap_mono") - F.col("last_mono") <= GIVEN_UP_NS)
-    kept = connections.withColumn("is_last", is_last).where("not is_over or is_last")
-    return kept.withColumn("told", F.col("told") | F.col("is_certain")).select(*CONNECTIONS.fieldNames())
+    last_over = "max(if(is_over, last_seq, NULL)) OVER (PARTITION BY tap, peer)"
+    recent = f"tap_mono - last_mono <= {GIVEN_UP_NS}"
+    kept = with_sql(connections, is_last=f"last_seq = {last_over} AND {recent}").where(
+        "NOT is_over OR is_last"
+    )
+    return with_sql(kept, told="told OR is_certain").select(*CONNECTIONS.fieldNames())
 
 
 CONTINUED = Continued(

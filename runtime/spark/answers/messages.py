@@ -82,3 +82,27 @@ def stored_rows(state: Frames | None, name: str) -> list[DataFrame]:
 def latest_by_tap(rows: DataFrame) -> DataFrame:
     """Return for each tap the greatest `mono` of these rows, as `tap_mono`."""
     return rows.groupBy("tap").agg(F.max("mono").alias("tap_mono"))
+
+
+def with_sql(rows: DataFrame, **columns: str) -> DataFrame:
+    """Return rows with added or replaced columns, each given in SQL."""
+    return rows.withColumns({name: F.expr(sql) for name, sql in columns.items()})
+
+
+def in_order(*keys: str, rows: str = "") -> str:
+    """Return the SQL of a window over the messages of a key, in the tap's order.
+
+    `rows` names a range of rows, such as ``UNBOUNDED PRECEDING AND CURRENT ROW``.
+    """
+    frame = f" ROWS BETWEEN {rows}" if rows else ""
+    return f"OVER (PARTITION BY {', '.join(keys)} ORDER BY seq{frame})"
+
+
+def group(rows: DataFrame, by: Iterable[str], *aggregates: str) -> DataFrame:
+    """Return SQL aggregates, each with its name (``sum(octets) AS octets``), for each group of rows."""
+    return rows.groupBy(*map(F.expr, by)).agg(*map(F.expr, aggregates))
+
+
+def sums(*names: str) -> tuple[str, ...]:
+    """Return the SQL of the sum of each column, under the column's name."""
+    return tuple(f"sum({name}) AS {name}" for name in names)

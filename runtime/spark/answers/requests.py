@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, BinaryType
 
@@ -37,7 +37,14 @@ from specwire.runtime.spark.answers.answer import (
     as_table,
     table_schema,
 )
-from specwire.runtime.spark.answers.messages import latest_by_tap, select, stored_rows, union
+from specwire.runtime.spark.answers.messages import (
+    in_order,
+    latest_by_tap,
+    select,
+    stored_rows,
+    union,
+    with_sql,
+)
 from specwire.runtime.spark.answers.protocol_specifics import Calls, specifics_of
 from specwire.runtime.spark.protocols import load_machine, load_schemas
 
@@ -96,16 +103,13 @@ def advance(typed: Frames, protocol: str, state: Frames | None = None) -> Step:
     assert calls is not None, f"{protocol} has no requests"
     messages = _select_messages(typed, protocol, calls)
     rows = _cut_into_calls(_add_keys(messages, state), latest_by_tap(messages), calls)
-    first, last = (F.floor((F.col(name) - F.col("mono")) / 1000) for name in ("first_mono", "last_mono"))
-    table = as_table(
+    rows = with_sql(
         rows,
-        protocol,
-        REQUESTS,
-        is_open=F.col("outcome") == "open",
-        service=F.substring_index("topic", ".", 1),
-        first_us=F.when(_is_request(), first),
-        latency_us=F.when(F.col("outcome").isin("answered", "error"), last),
+        service="substring_index(topic, '.', 1)",
+        first_us=f"if({IS_REQUEST}, floor((first_mono - mono) / 1000), NULL)",
+        latency_us="if(outcome IN ('answered', 'error'), floor((last_mono - mono) / 1000), NULL)",
     )
+    table = as_table(rows, protocol, REQUESTS, is_open=F.col("outcome") == "open")
     return Step({"requests": table}, {"requests": table.where(OPEN).drop(OPEN)})
 
 
@@ -134,15 +138,9 @@ def _select_messages(typed: Frames, protocol: str, calls: Calls) -> DataFrame:
         },
         "Response": {"errnum": "errnum", "alone": f"case {untagged}"},
     }
-    asker = {
-        "Request": F.col("sender"),
-        "Response": F.expr(
-            f"case sender when '{here}' then '{there}' when '{there}' then '{here}' else sender end"
-        ),
-    }
-    both = (
-        select(typed, protocol, name, fields | own[name]).withColumn("asker", asker[name]) for name in own
-    )
+    other_side = f"CASE sender WHEN '{here}' THEN '{there}' WHEN '{there}' THEN '{here}' ELSE sender END"
+    asker = {"Request": "sender", "Response": other_side}
+    both = (with_sql(select(typed, protocol, name, fields | own[name]), asker=asker[name]) for name in own)
     return union(both).drop("message", "sender")
 
 
@@ -174,22 +172,16 @@ def _add_keys(messages: DataFrame, state: Frames | None) -> DataFrame:
     return keyed.drop(*IDENTITY)
 
 
-def _is_request() -> Column:
-    return F.col("nodeid").isNotNull()
+IS_REQUEST = "nodeid IS NOT NULL"
 
 
-def _ends_call(which: str = "") -> Column:
-    """Return whether a message, or the one before it (`before_`), is the last of its call.
+def _ends_call(which: str = "") -> str:
+    """Return the SQL for whether a message, or the one before it (`before_`), is the last of its call.
 
     A request has no `errnum`.
     """
-    errnum, streaming = F.col(f"{which}errnum"), F.coalesce(f"{which}streaming", F.lit(False))
-    return errnum.isNotNull() & (~streaming | (errnum != 0))
-
-
-def _stored_or(rows: DataFrame, name: str, value: Column) -> Column:
-    """Return a column of an open call from the state, or a value for a message."""
-    return F.coalesce(name, value) if name in rows.columns else value
+    streaming = f"coalesce({which}streaming, false)"
+    return f"({which}errnum IS NOT NULL AND (NOT {streaming} OR {which}errnum <> 0))"
 
 
 def _cut_into_calls(rows: DataFrame, taps: DataFrame, calls: Calls) -> DataFrame:
@@ -200,73 +192,70 @@ def _cut_into_calls(rows: DataFrame, taps: DataFrame, calls: Calls) -> DataFrame
     that row. The messages are sorted once, and nothing is grouped. Windows use plain columns only:
     any other expression adds a column to the exchange.
     """
-    in_order = Window.partitionBy("key", "key2").orderBy("seq")
-    so_far = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    limit = F.lit(GIVEN_UP_S * 1_000_000_000)
-    has_open_calls = "last_mono" in rows.columns
-    last_mono = "last_mono" if has_open_calls else "mono"
-    responses = F.count("errnum").over(so_far)
-    if has_open_calls:
-        responses += F.coalesce(F.sum("responses").over(so_far), F.lit(0))
-    beside = rows.withColumns(
-        {
-            "all_responses": responses,
-            "all_octets": F.sum("octets").over(so_far),
-            **{f"before_{name}": F.lag(name).over(in_order) for name in ("errnum", "streaming", last_mono)},
-            **{f"next_{name}": F.lead(name).over(in_order) for name in ("nodeid", "mono")},
-        }
+    window = in_order("key", "key2")
+    so_far = in_order("key", "key2", rows="UNBOUNDED PRECEDING AND CURRENT ROW")
+    limit = GIVEN_UP_S * 1_000_000_000
+
+    def stored_or(name: str, sql: str) -> str:
+        """Return a column of an open call from the state, or a value for a message."""
+        return f"coalesce({name}, {sql})" if name in rows.columns else sql
+
+    last_mono = stored_or("last_mono", "mono")
+    heard = "last_mono" if "last_mono" in rows.columns else "mono"
+    stored_responses = f" + coalesce(sum(responses) {so_far}, 0)" if "responses" in rows.columns else ""
+    beside = with_sql(
+        rows,
+        all_responses=f"count(errnum) {so_far}{stored_responses}",
+        all_octets=f"sum(octets) {so_far}",
+        **{f"before_{name}": f"lag({name}) {window}" for name in ("errnum", "streaming", heard)},
+        **{f"next_{name}": f"lead({name}) {window}" for name in ("nodeid", "mono")},
     )
-    silence_before = F.col("mono") - F.col(f"before_{last_mono}")
-    silence_after = F.col("next_mono") - F.col(last_mono)
-    is_latest = silence_after.isNull()
-    is_first = silence_before.isNull() | _ends_call("before_") | (silence_before > limit)
-    is_last = is_latest | F.col("next_nodeid").isNotNull() | _ends_call() | (silence_after > limit)
-    cut = beside.withColumns(
-        {"is_first": _is_request() | is_first, "is_latest": is_latest, "is_last": is_last}
-    ).where("is_first or is_last")
+    silence_before, silence_after = f"mono - before_{heard}", f"next_mono - {heard}"
+    cut = with_sql(
+        beside,
+        is_first=f"{IS_REQUEST} OR before_{heard} IS NULL OR {_ends_call('before_')} "
+        f"OR {silence_before} > {limit}",
+        is_latest="next_mono IS NULL",
+        is_last=f"next_mono IS NULL OR next_nodeid IS NOT NULL OR {_ends_call()} OR {silence_after} > {limit}",
+    ).where("is_first OR is_last")
     # The first response of an open call is known. Else it is the message after the request.
-    response = F.when(_is_request(), F.when(~F.col("is_last"), F.col("next_mono"))).otherwise(F.col("mono"))
-    own_responses = _stored_or(cut, "responses", F.when(_is_request(), 0).otherwise(1))
-    first = cut.withColumns(
-        {
-            "first_mono": _stored_or(cut, "first_mono", response),
-            "earlier_responses": F.col("all_responses") - own_responses,
-            "earlier_octets": F.col("all_octets") - F.col("octets"),
-        }
+    response = f"if({IS_REQUEST}, if(is_last, NULL, next_mono), mono)"
+    first = with_sql(
+        cut,
+        first_mono=stored_or("first_mono", response),
+        earlier_responses=f"all_responses - {stored_or('responses', f'if({IS_REQUEST}, 0, 1)')}",
+        earlier_octets="all_octets - octets",
     )
     taken = (*BEGUN, *(f"earlier_{name}" for name in SUMMED))
-    ended = first.withColumns({f"begun_{name}": F.lag(name).over(in_order) for name in taken}).where(
-        "is_last"
+    ended = with_sql(first, **{f"begun_{name}": f"lag({name}) {window}" for name in taken}).where("is_last")
+    begun = {name: f"if(is_first, {name}, begun_{name})" for name in taken}
+    given_up = f"coalesce(tap_mono - {last_mono} > {limit}, false)"
+    made = (
+        ended.select("*", "identity.*")
+        .join(F.broadcast(taps), "tap", "left")
+        .selectExpr(
+            *IDENTITY,
+            *(f"{begun[name]} AS {name}" for name in BEGUN),
+            *(f"all_{name} - {begun[f'earlier_{name}']} AS {name}" for name in SUMMED),
+            f"{last_mono} AS last_mono",
+            f"{stored_or('answered_ts', f'if({IS_REQUEST}, NULL, ts)')} AS answered_ts",
+            f"if({_ends_call()} OR alone IS NOT NULL, errnum, NULL) AS errnum",
+            f"{_ends_call()} AS ended",
+            f"is_latest AND NOT {given_up} AS may_continue",
+        )
     )
-    ended = ended.select("*", "identity.*").join(F.broadcast(taps), "tap", "left")
-    made = ended.select(
-        *IDENTITY,
-        *(_begun(name).alias(name) for name in BEGUN),
-        *((F.col(f"all_{name}") - _begun(f"earlier_{name}")).alias(name) for name in SUMMED),
-        _stored_or(ended, "last_mono", F.col("mono")).alias("last_mono"),
-        _stored_or(ended, "answered_ts", F.when(~_is_request(), F.col("ts"))).alias("answered_ts"),
-        F.when(_ends_call() | F.col("alone").isNotNull(), F.col("errnum")).alias("errnum"),
-        _ends_call().alias("ended"),
-        F.coalesce(F.col("tap_mono") - F.col(last_mono) > limit, F.lit(False)).alias("given_up"),
-        "is_latest",
-    )
-    return made.withColumn("outcome", _outcome(calls))
-
-
-def _begun(name: str) -> Column:
-    return F.when(F.col("is_first"), F.col(name)).otherwise(F.col(f"begun_{name}"))
-
-
-def _outcome(calls: Calls) -> Column:
-    ends_stream = F.col("streaming") & (F.col("errnum") == calls.end_of_stream)
-    return (
-        F.when(F.col("alone").isNotNull(), F.col("alone"))
-        .when(~_is_request() & F.col("ended"), "unasked")
-        .when(F.col("ended") & ((F.col("errnum") == 0) | ends_stream), "answered")
-        .when(F.col("ended"), "error")
-        .when(F.col("is_latest") & ~F.col("given_up"), "open")
-        .when(_is_request(), "unanswered")
-        .otherwise("unasked")
+    well = f"(errnum = 0 OR (streaming AND errnum = {calls.end_of_stream}))"
+    return with_sql(
+        made,
+        outcome=f"""CASE
+            WHEN alone IS NOT NULL THEN alone
+            WHEN ended AND NOT ({IS_REQUEST}) THEN 'unasked'
+            WHEN ended AND {well} THEN 'answered'
+            WHEN ended THEN 'error'
+            WHEN may_continue THEN 'open'
+            WHEN {IS_REQUEST} THEN 'unanswered'
+            ELSE 'unasked'
+        END""",
     )
 
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from specwire.runtime.spark.answers.answer import (
@@ -34,7 +34,7 @@ from specwire.runtime.spark.answers.answer import (
     table_schema,
 )
 from specwire.runtime.spark.answers.durations import without_second_views
-from specwire.runtime.spark.answers.messages import message_tables, select, union
+from specwire.runtime.spark.answers.messages import group, message_tables, select, sums, union
 from specwire.runtime.spark.answers.protocol_specifics import specifics_of
 from specwire.runtime.spark.answers.taps import without_twins
 from specwire.runtime.spark.decoding.tables import ERRORS
@@ -116,11 +116,10 @@ def traffic(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFram
         )
         for name in message_tables(protocol)
     )
-    minute = F.date_trunc("minute", "ts").alias("minute")
-    rows = messages.groupBy("tap", "message", "sender", "topic", minute).agg(
-        F.count(F.lit(1)).alias("messages"),
-        F.sum("octets").alias("octets"),
-        F.count_if(F.col("message") == ERRORS).alias("errors"),
+    rows = group(
+        messages,
+        ("tap", "message", "sender", "topic", "date_trunc('minute', ts) AS minute"),
+        *("count(1) AS messages", "sum(octets) AS octets", f"count_if(message = '{ERRORS}') AS errors"),
     )
     return {"traffic": as_table(rows, protocol, TRAFFIC, date=F.to_date("minute"))}
 
@@ -128,17 +127,12 @@ def traffic(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFram
 def errors(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFrame]:
     """Return the table `errors`; its messages add up to the rows of `_errors`."""
     fields = {"found": "message", "field": "field", "kind": "kind", "text": "text"}
-    tap_columns = ("tap", "sender", "ts", "seq", "octets")
-    messages = select(typed, protocol, ERRORS, fields, tap_columns).drop("message")
-    grouped = messages.withColumnRenamed("found", "message").groupBy(
-        F.to_date("ts").alias("date"), "tap", "sender", "message", "field", "kind"
-    )
-    rows = grouped.agg(
-        F.count(F.lit(1)).alias("messages"),
-        F.sum("octets").alias("octets"),
-        F.min("ts").alias("first_ts"),
-        F.max("ts").alias("last_ts"),
-        F.min_by("text", "seq").alias("text"),
+    messages = select(typed, protocol, ERRORS, fields, ("tap", "sender", "ts", "seq", "octets"))
+    rows = group(
+        messages,
+        ("to_date(ts) AS date", "tap", "sender", "found AS message", "field", "kind"),
+        *("count(1) AS messages", "sum(octets) AS octets", "min_by(text, seq) AS text"),
+        *("min(ts) AS first_ts", "max(ts) AS last_ts"),
     )
     return {"errors": as_table(rows, protocol, ERRORS_FOUND)}
 
@@ -148,7 +142,6 @@ def errors(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFrame
 TAP_NAME = r"regexp_replace(tap, '-\\d+-[^-]+$', '')"
 """SQL for the tap's name in its id, without the process id and time that follow."""
 
-ENDS = ("source", "source_role", "target", "target_role")
 LISTENERS = ("server", "broker", "receiver")
 """Roles that others connect to."""
 
@@ -159,161 +152,120 @@ def graph(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFrame]
     if "twins" in answers:
         sent = without_twins(sent, answers["twins"])
     calls = [
-        without_second_views(answers, name).select(
-            "date", "tap", *(F.expr(sql).alias(alias) for alias, sql in columns.items())
-        )
+        without_second_views(answers, name).selectExpr("date", "tap", *columns)
         for name, columns in _call_tables(protocol).items()
         if name in answers
     ]
-    edges = union(map(_edges, [sent, *calls]))
-    nodes = union([_peers(sent), *map(_services, calls)])
+    span = ("min(first_ts) AS first_ts", "max(last_ts) AS last_ts")
+    edges = group(
+        union([sent, *calls]),
+        ("date", "tap", "kind", "source", "source_role", "target", "target_role"),
+        *sums("messages", "octets", "requests", "errors"),
+        *span,
+    )
+    # Each end of a connection is a node, and so is each service that was called.
+    ends = [sent.selectExpr(*columns) for columns in (_SOURCE, _TARGET)]
+    ends += [rows.where("target_role = 'service'").selectExpr(*_SERVICE) for rows in calls]
+    nodes = group(
+        union(ends),
+        ("date", "tap", "node", "role"),
+        "if(role = 'service', NULL, count(DISTINCT conversation)) AS conversations",
+        *sums("sent_messages", "sent_octets", "received_messages", "received_octets", "errors"),
+        *span,
+    )
     return {"nodes": as_table(nodes, protocol, NODES), "edges": as_table(edges, protocol, EDGES)}
+
+
+_SOURCE = (
+    *("date", "tap", "conversation", "first_ts", "last_ts", "source AS node", "source_role AS role"),
+    *("messages AS sent_messages", "octets AS sent_octets", "errors"),
+    *("0L AS received_messages", "0L AS received_octets"),
+)
+_TARGET = (
+    *("date", "tap", "conversation", "first_ts", "last_ts", "target AS node", "target_role AS role"),
+    *("messages AS received_messages", "octets AS received_octets", "0L AS errors"),
+    *("0L AS sent_messages", "0L AS sent_octets"),
+)
+_SERVICE = (
+    *("date", "tap", "first_ts", "last_ts", "target AS node", "target_role AS role"),
+    *("requests AS received_messages", "messages - requests AS sent_messages", "errors"),
+)
 
 
 def _messages(typed: Frames, protocol: str) -> DataFrame:
     """Return what each side of each connection sent on each day, with both ends."""
-    place = ("tap", "conversation", "peer")
+    connection = ("tap", "conversation", "peer")
     messages = union(
-        select(typed, protocol, name, tap_columns=(*place, "sender", "ts", "octets"))
+        select(typed, protocol, name, tap_columns=(*connection, "sender", "ts", "octets"))
         for name in message_tables(protocol)
     )
-    summed = messages.groupBy(F.to_date("ts").alias("date"), *place, "sender").agg(
-        F.count(F.lit(1)).alias("messages"),
-        F.sum("octets").alias("octets"),
-        F.count_if(F.col("message") == ERRORS).alias("errors"),
-        F.min("ts").alias("first_ts"),
-        F.max("ts").alias("last_ts"),
+    summed = group(
+        messages,
+        ("to_date(ts) AS date", *connection, "sender"),
+        *("count(1) AS messages", "sum(octets) AS octets", f"count_if(message = '{ERRORS}') AS errors"),
+        *("min(ts) AS first_ts", "max(ts) AS last_ts"),
     )
     listening, connecting = _roles(protocol)
-    listens = F.col("sender").isin(*listening)
-    connected = F.max(F.when(~listens, F.col("sender"))).over(Window.partitionBy("date", *place))
-    other = F.when(listens, F.coalesce(connected, F.lit(connecting))).otherwise(F.lit(listening[0]))
-    by_peer = F.expr(_is_peer("sender", protocol))
-    peer, own = F.expr(specifics_of(protocol).peer_name), F.expr(TAP_NAME)
-    return summed.withColumns(
-        {
-            "kind": F.lit("messages"),
-            "source": F.when(by_peer, peer).otherwise(own),
-            "source_role": F.col("sender"),
-            "target": F.when(by_peer, own).otherwise(peer),
-            "target_role": other,
-            "requests": F.lit(0),
-        }
+    listens = f"sender IN ({', '.join(listening)})"
+    others = f"max(if({listens}, NULL, sender)) OVER (PARTITION BY date, {', '.join(connection)})"
+    by_peer, peer = _is_peer("sender", protocol), specifics_of(protocol).peer_name
+    return summed.selectExpr(
+        "*",
+        "'messages' AS kind",
+        f"if({by_peer}, {peer}, {TAP_NAME}) AS source",
+        "sender AS source_role",
+        f"if({by_peer}, {TAP_NAME}, {peer}) AS target",
+        f"if({listens}, coalesce({others}, {connecting}), {listening[0]}) AS target_role",
+        "0L AS requests",
     )
 
 
-def _roles(protocol: str) -> tuple[tuple[str, ...], str]:
-    """Return the letters of the roles that others connect to, and one of those that connect."""
+def _roles(protocol: str) -> tuple[list[str], str]:
+    """Return the roles that others connect to, and one of those that connect, as SQL texts."""
     roles: Mapping[str, str] = getattr(load_machine(protocol), "ROLES", {})
-    listening = tuple(letter for letter, name in roles.items() if name in LISTENERS)
-    connecting = next((letter for letter in roles if letter not in listening), "")
-    return listening or ("",), connecting
+    listening = [f"'{letter}'" for letter, name in roles.items() if name in LISTENERS]
+    connecting = (f"'{letter}'" for letter, name in roles.items() if name not in LISTENERS)
+    return listening or ["''"], next(connecting, "''")
 
 
 def _is_peer(role: str, protocol: str) -> str:
     """Return the SQL for whether the side of a role is the one that `peer` names."""
-    listening = ", ".join(f"'{letter}'" for letter in _roles(protocol)[0])
-    return f"if(contains(peer, '://'), {role} in ({listening}), {role} not in ({listening}))"
+    listens = f"{role} IN ({', '.join(_roles(protocol)[0])})"
+    return f"if(contains(peer, '://'), {listens}, NOT {listens})"
 
 
-def _call_tables(protocol: str) -> dict[str, dict[str, str]]:
+def _call_tables(protocol: str) -> dict[str, tuple[str, ...]]:
     """Return the answer tables with calls, each with the SQL of the columns of an edge.
 
     `requests` are those of Flux and CMB1. A job of NORFAB leads from client to service, its parts
     from service to worker. It is one request; its messages are counted where peers send them.
     """
     own = f"if({_is_peer('asker', protocol)}, peer, {TAP_NAME})"
-    job = {
-        "kind": "'calls'",
-        "messages": "cast(null as bigint)",
-        "octets": "cast(null as bigint)",
-        "requests": "1L",
-        "first_ts": "ts",
-        "last_ts": "ts",
-    }
-    service = "coalesce(service, '')"
-    return {
-        "requests": {
-            "kind": "if(hops = 0, 'calls', 'relayed')",
-            "source": f"if(hops = 0, {own}, substring_index(requester, '!', -1))",
-            "source_role": "asker",
-            "target": "service",
-            "target_role": "'service'",
-            "messages": "responses + if(nodeid is null, 0L, 1L)",
-            "octets": "octets",
-            "requests": "if(nodeid is null, 0L, 1L)",
-            "errors": "if(outcome = 'error', 1L, 0L)",
-            "first_ts": "ts",
-            "last_ts": "coalesce(answered_ts, ts)",
-        },
-        "jobs": job
-        | {
-            "source": f"coalesce(client, {TAP_NAME})",
-            "source_role": "'C'",
-            "target": service,
-            "target_role": "'service'",
-            "errors": "if(outcome in ('failed', 'refused'), 1L, 0L)",
-        },
-        "job_parts": job
-        | {
-            "source": service,
-            "source_role": "'service'",
-            "target": "worker",
-            "target_role": "'W'",
-            "errors": "if(failed, 1L, 0L)",
-        },
-    }
-
-
-def _sums(*names: str) -> list[Column]:
-    sums = [F.sum(name).alias(name) for name in (*names, "errors")]
-    return [*sums, F.min("first_ts").alias("first_ts"), F.max("last_ts").alias("last_ts")]
-
-
-def _edges(sent: DataFrame) -> DataFrame:
-    return sent.groupBy("date", "tap", "kind", *ENDS).agg(*_sums("messages", "octets", "requests"))
-
-
-def _peers(sent: DataFrame) -> DataFrame:
-    """Return a node for each end of the connections."""
-    shared = ("date", "tap", "conversation", "first_ts", "last_ts")
-    none = F.lit(0).cast("long")
-    ends = [
-        sent.select(
-            *shared,
-            F.col(end).alias("node"),
-            F.col(f"{end}_role").alias("role"),
-            F.col("errors") if end == "source" else none.alias("errors"),
-            *(
-                (F.col(name) if way == its_way else none).alias(f"{way}_{name}")
-                for way in ("sent", "received")
-                for name in ("messages", "octets")
-            ),
-        )
-        for end, its_way in (("source", "sent"), ("target", "received"))
-    ]
-    return _nodes(union(ends), F.count_distinct("conversation"))
-
-
-def _services(calls: DataFrame) -> DataFrame:
-    """Return a node for each service that was called."""
-    none = F.lit(None).cast("long")
-    rows = calls.where("target_role = 'service'").withColumns(
-        {
-            "node": F.col("target"),
-            "role": F.col("target_role"),
-            "sent_messages": F.col("messages") - F.col("requests"),
-            "sent_octets": none,
-            "received_messages": F.col("requests"),
-            "received_octets": none,
-        }
+    job = (
+        *("'calls' AS kind", "1L AS requests", "ts AS first_ts", "ts AS last_ts"),
+        *("CAST(NULL AS bigint) AS messages", "CAST(NULL AS bigint) AS octets"),
     )
-    return _nodes(rows, none)
-
-
-def _nodes(rows: DataFrame, conversations: Column) -> DataFrame:
-    sums = _sums("sent_messages", "sent_octets", "received_messages", "received_octets")
-    return rows.groupBy("date", "tap", "node", "role").agg(conversations.alias("conversations"), *sums)
+    return {
+        "requests": (
+            "if(hops = 0, 'calls', 'relayed') AS kind",
+            f"if(hops = 0, {own}, substring_index(requester, '!', -1)) AS source",
+            *("asker AS source_role", "service AS target", "'service' AS target_role"),
+            "responses + if(nodeid IS NULL, 0L, 1L) AS messages",
+            *("octets", "if(nodeid IS NULL, 0L, 1L) AS requests", "if(outcome = 'error', 1L, 0L) AS errors"),
+            *("ts AS first_ts", "coalesce(answered_ts, ts) AS last_ts"),
+        ),
+        "jobs": (
+            *job,
+            *(f"coalesce(client, {TAP_NAME}) AS source", "'C' AS source_role"),
+            *("coalesce(service, '') AS target", "'service' AS target_role"),
+            "if(outcome IN ('failed', 'refused'), 1L, 0L) AS errors",
+        ),
+        "job_parts": (
+            *job,
+            *("coalesce(service, '') AS source", "'service' AS source_role"),
+            *("worker AS target", "'W' AS target_role", "if(failed, 1L, 0L) AS errors"),
+        ),
+    }
 
 
 ROLL_UPS = (
