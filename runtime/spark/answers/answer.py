@@ -92,15 +92,14 @@ class Continued(NamedTuple):
 
     Attributes:
         name: name of the answer, and of the folder of its state.
-        applies: whether a protocol has this answer.
-        reads: the typed tables that it reads, given the protocol; `_errors` may be among them.
+        reads: the typed tables that it reads, given the protocol; none if the protocol has no such
+            answer.
         writes: the answer tables with their schemas; each begins with `protocol` and `date`.
         keeps: the state tables with their schemas.
         advance: computes a step.
     """
 
     name: str
-    applies: Callable[[str], bool]
     reads: Callable[[str], tuple[str, ...]]
     writes: Mapping[str, StructType]
     keeps: Mapping[str, StructType]

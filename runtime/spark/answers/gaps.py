@@ -122,15 +122,9 @@ def _add_previous(messages: DataFrame, taps: DataFrame) -> DataFrame:
 
 def _reads(protocol: str) -> tuple[str, ...]:
     numbering = specifics_of(protocol).numbering
-    assert numbering is not None, f"{protocol} numbers nothing"
+    if numbering is None:
+        return ()
     return tuple({**numbering.columns, **numbering.filtered_by, **numbering.restarts})
 
 
-CONTINUED = Continued(
-    name="gaps",
-    applies=lambda protocol: specifics_of(protocol).numbering is not None,
-    reads=_reads,
-    writes={"gaps": GAPS},
-    keeps={"counts": COUNTS},
-    advance=advance,
-)
+CONTINUED = Continued("gaps", _reads, {"gaps": GAPS}, {"counts": COUNTS}, advance)

@@ -300,10 +300,9 @@ def _connections_to_keep(connections: DataFrame) -> DataFrame:
 
 
 CONTINUED = Continued(
-    name="health",
-    applies=lambda protocol: True,
-    reads=message_tables,
-    writes={"silences": SILENCES, "reconnects": RECONNECTS},
-    keeps={"sides": SIDES, "connections": CONNECTIONS},
-    advance=advance,
+    "health",
+    message_tables,
+    {"silences": SILENCES, "reconnects": RECONNECTS},
+    {"sides": SIDES, "connections": CONNECTIONS},
+    advance,
 )

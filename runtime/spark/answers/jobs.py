@@ -158,14 +158,7 @@ def _seconds(member: str) -> str:
 
 
 def _reads(protocol: str) -> tuple[str, ...]:
-    return present(protocol, KINDS)
+    return present(protocol, KINDS) if specifics_of(protocol).jobs else ()
 
 
-CONTINUED = Continued(
-    name="jobs",
-    applies=lambda protocol: specifics_of(protocol).jobs,
-    reads=_reads,
-    writes=TABLES,
-    keeps={STATE: state_schema(KEYS)},
-    advance=advance,
-)
+CONTINUED = Continued("jobs", _reads, TABLES, {STATE: state_schema(KEYS)}, advance)

@@ -34,7 +34,7 @@ ROLL_UPS: tuple[RollUp, ...] = (taps.ROLL_UP, *durations.ROLL_UPS, *traffic.ROLL
 
 def continued(protocol: str) -> Iterator[Continued]:
     """Yield the continued answers for a protocol."""
-    return (answer for answer in CONTINUED if answer.applies(protocol))
+    return (answer for answer in CONTINUED if answer.reads(protocol))
 
 
 def roll_ups(protocol: str) -> Iterator[RollUp]:

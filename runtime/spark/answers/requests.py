@@ -259,11 +259,8 @@ def _cut_into_calls(rows: DataFrame, taps: DataFrame, calls: Calls) -> DataFrame
     )
 
 
-CONTINUED = Continued(
-    name="requests",
-    applies=lambda protocol: specifics_of(protocol).calls is not None,
-    reads=lambda protocol: ("Request", "Response"),
-    writes={"requests": REQUESTS},
-    keeps={"requests": REQUESTS},
-    advance=advance,
-)
+def _reads(protocol: str) -> tuple[str, ...]:
+    return ("Request", "Response") if specifics_of(protocol).calls else ()
+
+
+CONTINUED = Continued("requests", _reads, {"requests": REQUESTS}, {"requests": REQUESTS}, advance)

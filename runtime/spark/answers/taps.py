@@ -84,10 +84,10 @@ def _roll_up(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFra
 
 
 ROLL_UP = RollUp(
-    name="twins",
-    applies=lambda protocol: bool(dialogs_of(protocol)),
-    reads=lambda protocol: (),
-    reads_answers=("conversations",),
-    writes={"twins": TWINS},
-    compute=_roll_up,
+    "twins",
+    lambda protocol: bool(dialogs_of(protocol)),
+    lambda protocol: (),
+    ("conversations",),
+    {"twins": TWINS},
+    _roll_up,
 )

@@ -272,11 +272,11 @@ ROLL_UPS = (
     RollUp("traffic", lambda protocol: True, message_tables, (), {"traffic": TRAFFIC}, traffic),
     RollUp("errors", lambda protocol: True, lambda protocol: (ERRORS,), (), {"errors": ERRORS_FOUND}, errors),
     RollUp(
-        name="graph",
-        applies=lambda protocol: True,
-        reads=message_tables,
-        reads_answers=("requests", "jobs", "job_parts", "twins"),
-        writes={"nodes": NODES, "edges": EDGES},
-        compute=graph,
+        "graph",
+        lambda protocol: True,
+        message_tables,
+        ("requests", "jobs", "job_parts", "twins"),
+        {"nodes": NODES, "edges": EDGES},
+        graph,
     ),
 )

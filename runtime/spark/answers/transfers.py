@@ -53,6 +53,8 @@ GIVEN_UP_NS = 86_400 * 1_000_000_000
 """A connection that was silent for so long, by the tap's clock, is over."""
 
 KEYS = ("tap", "conversation", "peer")
+STATE = "connections_sending"
+TABLES = {"transfers": TRANSFERS}
 
 DELETE = 2
 """The operation of CHEEZBURGER that deletes."""
@@ -233,22 +235,11 @@ def advance(typed: Frames, protocol: str, state: Frames | None = None) -> Step:
         },
     }
     messages = union(select(typed, protocol, name, fields.get(name)) for name in _reads(protocol))
-    tables = {"transfers": TRANSFERS}
-    return track(messages, protocol, KEYS, TransferTracker, tables, (STATE, state))
-
-
-STATE = "connections_sending"
+    return track(messages, protocol, KEYS, TransferTracker, TABLES, (STATE, state))
 
 
 def _reads(protocol: str) -> tuple[str, ...]:
-    return present(protocol, MESSAGES)
+    return present(protocol, MESSAGES) if specifics_of(protocol).file_ends else ()
 
 
-CONTINUED = Continued(
-    name="transfers",
-    applies=lambda protocol: bool(specifics_of(protocol).file_ends),
-    reads=_reads,
-    writes={"transfers": TRANSFERS},
-    keeps={STATE: state_schema(KEYS)},
-    advance=advance,
-)
+CONTINUED = Continued("transfers", _reads, TABLES, {STATE: state_schema(KEYS)}, advance)

@@ -282,7 +282,7 @@ class Automaton:
         """Yield the configurations after a message; none if it is not allowed."""
         dialog, name = self._dialogs[at.dialog], str(label)
         phase, accepted = dialog.phases[at.state], at._replace(fresh=False)
-        if not phase.closed and (then := self._reply(accepted, dialog, phase, label, at.fresh)) is not None:
+        if not phase.closed and (then := self._reply(at, label)) is not None:
             yield then
             if not at.middle:  # else it is unknown whether a request waits for this
                 return
@@ -333,20 +333,20 @@ class Automaton:
                     yield label
         yield from phase.starts
 
-    def _reply(
-        self, accepted: Configuration, dialog: Dialog, phase: Phase, label: Label, fresh: bool
-    ) -> Configuration | None:
+    def _reply(self, at: Configuration, label: Label) -> Configuration | None:
+        """Return the configuration after a reply; None if no request waits for it."""
+        dialog, accepted = self._dialogs[at.dialog], at._replace(fresh=False)
         takes = dialog.replies.get(str(label))
         if takes is None:
             return None
         if label.pairing is Pairing.KEYLESS:
-            return None if str(label) in phase.moves else accepted
-        if accepted.middle:
+            return None if str(label) in dialog.phases[at.state].moves else accepted
+        if at.middle:
             return accepted
         if dialog.key:  # the tokens are checked separately; at the beginning there are none
-            return None if fresh else accepted
+            return None if at.fresh else accepted
         for place, then in takes:
-            if any(held == place for held, _ in accepted.tokens):
+            if any(held == place for held, _ in at.tokens):
                 taken = _add(accepted, place, -1)
                 return taken if then is None else _add(taken, then, 1)
         return None

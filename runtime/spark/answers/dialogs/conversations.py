@@ -175,11 +175,14 @@ def _violations(tracked: DataFrame, protocol: str, is_open: Column | None = None
     return as_table(timed, protocol, VIOLATIONS, is_open=is_open)
 
 
+def _reads(protocol: str) -> tuple[str, ...]:
+    return message_tables(protocol) if dialogs_of(protocol) else ()
+
+
 CONTINUED = Continued(
-    name="conversations",
-    applies=lambda protocol: bool(dialogs_of(protocol)),
-    reads=message_tables,
-    writes={"conversations": CONVERSATIONS, "violations": VIOLATIONS},
-    keeps={STATE: OPEN_CONVERSATIONS},
-    advance=advance,
+    "conversations",
+    _reads,
+    {"conversations": CONVERSATIONS, "violations": VIOLATIONS},
+    {STATE: OPEN_CONVERSATIONS},
+    advance,
 )

@@ -91,9 +91,7 @@ def of_filemq(protocol: str) -> bool:
 def answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have these answers and no others."""
     reads = ("Nom", "Kthxbai")
-    talks = Continued(
-        "talks", of_filemq, lambda _: reads, {"talks": TALKS}, {"open_talks": OPEN_TALKS}, count_talks
-    )
+    talks = Continued("talks", lambda _: reads, {"talks": TALKS}, {"open_talks": OPEN_TALKS}, count_talks)
     days = RollUp("days", of_filemq, lambda _: reads, ("talks",), {"days": DAYS}, count_days)
     monkeypatch.setattr(answering, "continued", lambda protocol: iter([talks] * of_filemq(protocol)))
     monkeypatch.setattr(answering, "roll_ups", lambda protocol: iter([days] * of_filemq(protocol)))
