@@ -1,7 +1,7 @@
 """Answers that Python computes message by message, for events that are rare relative to their octets.
 
 Spark groups the messages of one key (a job, a connection) and sorts them in the tap's order. A
-worker reads them in Arrow batches and passes each to a `Tracker`, which returns the finished rows.
+worker reads them in Arrow batches and passes each to a `KeyTracker`, which returns the finished rows.
 At the end of the messages the tracker returns its open rows, and its state as octets. The next step
 puts these octets before the new messages of the key. So the memory for a key does not depend on the
 number of its messages.
@@ -33,7 +33,7 @@ BATCH_ROWS = 4096
 """Number of rows that a worker returns at once."""
 
 
-class End(NamedTuple):
+class TrackerEnd(NamedTuple):
     """Result of the end of a key's messages; `state` is for the next step, None if there is none."""
 
     closed: Iterable[AnswerRow] = ()
@@ -41,17 +41,17 @@ class End(NamedTuple):
     state: bytes | None = None
 
 
-class Tracker(Protocol):
+class KeyTracker(Protocol):
     """State of one key."""
 
     def add(self, message: Message) -> Iterable[AnswerRow]:
         """Add a message, in order; return the rows that are finished before it or with it."""
 
-    def end(self, tap_mono: int) -> End:
+    def end(self, tap_mono: int) -> TrackerEnd:
         """Return the remaining rows, given that no message came until `tap_mono`."""
 
 
-MakeTracker = Callable[[dict[str, Any], bytes | None], Tracker]
+MakeTracker = Callable[[dict[str, Any], bytes | None], KeyTracker]
 """Function that makes the tracker of a key, from the state of the last step if there is one."""
 
 
@@ -71,7 +71,8 @@ def track(
     keys: Sequence[str],
     make: MakeTracker,
     tables: dict[str, StructType],
-    state: tuple[str, Frames | None],
+    state_name: str,
+    state: Frames | None,
 ) -> Step:
     """Return the step of an answer that trackers compute.
 
@@ -81,11 +82,11 @@ def track(
         keys: columns whose values identify a tracker.
         make: makes a tracker.
         tables: schemas of the answer tables.
-        state: name of the state table, and the state of the last step.
+        state_name: name of the state table.
+        state: state of the last step.
     """
-    state_name, before = state
     new = messages.withColumn("known", F.lit(None).cast("binary"))
-    rows = union([new, *stored_rows(before, state_name)])
+    rows = union([new, *stored_rows(state, state_name)])
     timed = rows.join(F.broadcast(latest_by_tap(messages)), "tap", "left")
     ordered = timed.repartition(*keys).sortWithinPartitions(*keys, "seq")
     # Columns of the state, and a struct for each answer table. Each row has one of these.
@@ -128,7 +129,7 @@ def _own_columns(schema: StructType) -> StructType:
 def _track_rows(rows: Iterator[Message], keys: Sequence[str], make: MakeTracker) -> Iterator[dict[str, Any]]:
     for values, of_key in groupby(rows, itemgetter(*keys)):
         key = dict(zip(keys, values, strict=True))
-        tracker: Tracker | None = None
+        tracker: KeyTracker | None = None
         for row in of_key:
             if tracker is None:
                 tracker = make(key, row["known"])

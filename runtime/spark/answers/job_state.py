@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from specwire.runtime.spark.answers.incremental import AnswerRow, End, Message
+from specwire.runtime.spark.answers.incremental import AnswerRow, Message, TrackerEnd
 
 T = TypeVar("T")
 
@@ -51,7 +51,7 @@ class JobPart(msgspec.Struct):
         if self.accepted is None:
             self.accepted = mono
 
-    def finish(self, mono: int, status: int, result: WorkerResult) -> None:
+    def finish(self, mono: int, status: int, result: PartResult) -> None:
         """Note the first result."""
         if self.ended is None:
             self.ended, self.status, self.run_s = mono, status, result.run_s
@@ -121,7 +121,7 @@ class JobState(msgspec.Struct):
         return None if mono is None or not self.asked else (mono - self.mono) // 1000
 
 
-class WorkerResult(msgspec.Struct, frozen=True):
+class PartResult(msgspec.Struct, frozen=True):
     """One worker's result in a response; `run_s` is the time that the worker states."""
 
     worker: str = ""
@@ -129,14 +129,14 @@ class WorkerResult(msgspec.Struct, frozen=True):
     run_s: int | None = None
 
 
-_RESULTS = msgspec.json.Decoder(list[WorkerResult])
+_RESULTS = msgspec.json.Decoder(list[PartResult])
 _NAMES = msgspec.json.Decoder(list[str])
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(JobState)
 
 
 class JobTracker:
-    """Tracker of one uuid; see `specwire.runtime.spark.answers.incremental.Tracker`."""
+    """Tracker of one uuid; see `specwire.runtime.spark.answers.incremental.KeyTracker`."""
 
     def __init__(self, key: dict[str, Any], known: bytes | None) -> None:
         self._key = key
@@ -156,13 +156,13 @@ class JobTracker:
             _add_worker_message(job, message)
         return done
 
-    def end(self, tap_mono: int) -> End:
+    def end(self, tap_mono: int) -> TrackerEnd:
         job = self._job
         if job is None:
-            return End()
+            return TrackerEnd()
         if tap_mono - job.last_mono > job.limit_ns:
-            return End(closed=self._rows(job, closed=True))
-        return End(open=self._rows(job, closed=False), state=_ENCODER.encode(job))
+            return TrackerEnd(closed=self._rows(job, closed=True))
+        return TrackerEnd(open=self._rows(job, closed=False), state=_ENCODER.encode(job))
 
     def _rows(self, job: JobState, *, closed: bool) -> list[AnswerRow]:
         parts = (("job_parts", self._key | _part_row(job, part, closed)) for part in job.parts.values())
@@ -243,9 +243,9 @@ def _add_worker_response(job: JobState, name: str, message: Message) -> None:
     elif status in WAITING:
         _add_progress(job, name, message)
     elif status == 200 and message["word"] != "DELETED":
-        job.part(name).finish(mono, status, WorkerResult(failed=False))
+        job.part(name).finish(mono, status, PartResult(failed=False))
     elif status is not None and status >= 400 and status not in UNKNOWN:
-        job.part(name).finish(mono, status, WorkerResult(failed=True))
+        job.part(name).finish(mono, status, PartResult(failed=True))
 
 
 def _add_progress(job: JobState, name: str | None, message: Message) -> None:
@@ -260,7 +260,7 @@ def _name_part(job: JobState, message: Message, worker: str | None) -> None:
         part.worker = worker
 
 
-def _read_results(message: Message) -> list[WorkerResult]:
+def _read_results(message: Message) -> list[PartResult]:
     """Return the results of workers in a response; only one that ends something has any."""
     final = message["status"] == 200 or (message["status"] or 0) >= 400
     return _read(_RESULTS, message["entries"]) if final else []

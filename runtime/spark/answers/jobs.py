@@ -116,7 +116,7 @@ def advance(typed: Frames, protocol: str, state: Frames | None = None) -> Step:
         select(typed, protocol, message, _fields(protocol, message)) for message in _reads(protocol)
     )
     messages = messages.drop("octets", "sender")
-    return track(messages, protocol, KEYS, JobTracker, TABLES, (STATE, state))
+    return track(messages, protocol, KEYS, JobTracker, TABLES, STATE, state)
 
 
 def _fields(protocol: str, message: str) -> dict[str, str]:

@@ -125,8 +125,8 @@ _FLUX = ProtocolSpecifics(
         columns={"Event": "nullif(sequence, 0)"},
         filtered_by={"Request": "topic = 'event.subscribe'"},
     ),
-    # A parent's tap and a child's both name their connection by the child's uuid, after a number of
-    # the tap's own.
+    # A parent's tap and a child's both name their connection by the child's uuid, after a number
+    # that each tap chooses.
     connection="regexp_replace(conversation, '^[0-9a-f]{8}-(?=[0-9a-f-]{32,36}$)', '')",
 )
 
@@ -144,7 +144,7 @@ _FILEMQ = ProtocolSpecifics(
     farewells=_always("Kthxbai"),
     file_ends="octet_length(chunk) = 0",
     numbering=Numbering({"Cheezburger": "try_cast(sequence as bigint)"}, restarts=_always("Ohai")),
-    # The routing id that our clients choose: the server's tap puts its own session before it.
+    # The routing id that our clients choose. The server's tap puts its session before it.
     connection="coalesce(nullif(regexp_extract(conversation, '(?:^|-)([0-9a-f]{16})$', 1), ''), conversation)",
 )
 
@@ -164,9 +164,9 @@ _NORFAB = ProtocolSpecifics(
     greetings=_always("Ready"),
     farewells=_always("Disconnect"),
     jobs=True,
-    # A client's routing id is its name and the first eight digits of its own tap's name for the
-    # conversation. A worker's is its name, which both taps have; at the broker it follows the role
-    # of the door, and one door may serve both roles.
+    # A client's routing id is its name and the first eight digits of the conversation's name at its
+    # tap. A worker's routing id is its name, which both taps have. A broker's tap puts the role of
+    # the door before it, and one door may serve both roles.
     connection=r"""coalesce(
         decode(unhex(nullif(regexp_extract(
             conversation, '^[0-9a-f]{8}-(?:client|worker)-(?:[0-9a-f]{2})*2d((?:3[0-9]|6[1-6]){8})$', 1

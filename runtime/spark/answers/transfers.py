@@ -24,7 +24,7 @@ from specwire.runtime.spark.answers.answer import (
     Step,
     table_schema,
 )
-from specwire.runtime.spark.answers.incremental import AnswerRow, End, Message, state_schema, track
+from specwire.runtime.spark.answers.incremental import AnswerRow, Message, TrackerEnd, state_schema, track
 from specwire.runtime.spark.answers.messages import present, select, union
 from specwire.runtime.spark.answers.protocol_specifics import specifics_of
 
@@ -102,7 +102,7 @@ class ConnectionState(msgspec.Struct):
 
 
 class TransferTracker:
-    """Tracker of one connection; see `specwire.runtime.spark.answers.incremental.Tracker`."""
+    """Tracker of one connection; see `specwire.runtime.spark.answers.incremental.KeyTracker`."""
 
     def __init__(self, key: dict[str, Any], known: bytes | None) -> None:
         self._key = key
@@ -127,13 +127,13 @@ class TransferTracker:
                 state.credit = 0 if name == "Ohai" else None
         return found
 
-    def end(self, tap_mono: int) -> End:
+    def end(self, tap_mono: int) -> TrackerEnd:
         state = self._state
         if tap_mono - state.last_mono > GIVEN_UP_NS:
-            return End(closed=self._finish("ended"))
+            return TrackerEnd(closed=self._finish("ended"))
         if state.sending is not None:
-            return End(open=[self._row(state.sending, "open")], state=_ENCODER.encode(state))
-        return End(state=None if state.credit is None else _ENCODER.encode(state))
+            return TrackerEnd(open=[self._row(state.sending, "open")], state=_ENCODER.encode(state))
+        return TrackerEnd(state=None if state.credit is None else _ENCODER.encode(state))
 
     def _grant(self, credit: int, mono: int) -> None:
         state = self._state
@@ -235,7 +235,7 @@ def advance(typed: Frames, protocol: str, state: Frames | None = None) -> Step:
         },
     }
     messages = union(select(typed, protocol, name, fields.get(name)) for name in _reads(protocol))
-    return track(messages, protocol, KEYS, TransferTracker, TABLES, (STATE, state))
+    return track(messages, protocol, KEYS, TransferTracker, TABLES, STATE, state)
 
 
 def _reads(protocol: str) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ READING = table_schema(
     "violations BIGINT: messages out of turn, of senders that are no role, or undecodable",
     "waiting BIGINT: requests that a reply may still come to; always 0 in the strict reading",
 )
-"""What one reading of the dialog says about a conversation."""
+"""Columns of a conversation in one reading of the dialog."""
 
 VIOLATION = table_schema(
     "reading STRING: strict or concurrent",
