@@ -91,7 +91,7 @@ def advance(
             "conversations": _conversations(tracked, protocol, ~is_over),
             "violations": _violations(tracked, protocol, F.lit(False)),
         },
-        state={STATE: tracked.where(~is_over).select(*OPEN_CONVERSATIONS.fieldNames())},
+        state={STATE: as_table(tracked.where(~is_over), protocol, OPEN_CONVERSATIONS)},
         cached=(tracked,),
     )
 
