@@ -10,7 +10,7 @@ number of its messages.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
@@ -61,7 +61,7 @@ def state_schema(keys: Sequence[str]) -> StructType:
         *(f"{name} STRING: part of the key" for name in keys),
         "seq BIGINT: the tap's count of the latest message",
         "mono BIGINT (nanoseconds): when that was, the tap's monotonic clock",
-        "known BINARY: what is known of it, as its folder writes it",
+        "known BINARY: what is known of it, as its tracker writes it",
     )
 
 
@@ -101,15 +101,9 @@ def track(
     arrow = to_arrow_schema(schema, timezone="UTC")
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        sorted_rows = (row for batch in batches for row in batch.to_pylist())
-        waiting: list[dict[str, Any]] = []
-        for row in _track_rows(sorted_rows, keys, make):
-            waiting.append(row)
-            if len(waiting) == BATCH_ROWS:
-                yield pa.RecordBatch.from_pylist(waiting, arrow)
-                waiting = []
-        if waiting:
-            yield pa.RecordBatch.from_pylist(waiting, arrow)
+        found = _track_rows((row for batch in batches for row in batch.to_pylist()), keys, make)
+        while rows := [*islice(found, BATCH_ROWS)]:
+            yield pa.RecordBatch.from_pylist(rows, arrow)
 
     tracked = ordered.mapInArrow(run, schema).persist()
 

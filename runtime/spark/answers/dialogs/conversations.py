@@ -84,7 +84,7 @@ def advance(
     """
     before = None if state is None else state[STATE]
     rows = narrow_rows(typed, Alphabet(protocol), before)
-    tracked = track(rows, protocol, idle_s=idle_s, kept=kept, keep=True).persist()
+    tracked = track(rows, protocol, idle_s=idle_s, kept=kept, saves_state=True).persist()
     is_over = _is_over(tracked, before, idle_s)
     return Step(
         rows={
@@ -105,19 +105,19 @@ def conversations(
     without a dialog.
     """
     rows = narrow_rows(typed, Alphabet(protocol))
-    tracked = track(rows, protocol, idle_s=idle_s, kept=kept, keep=False)
+    tracked = track(rows, protocol, idle_s=idle_s, kept=kept, saves_state=False)
     return {
         "conversations": _conversations(tracked, protocol),
         "violations": _violations(tracked, protocol),
     }
 
 
-def track(rows: DataFrame, protocol: str, *, idle_s: float, kept: int, keep: bool) -> DataFrame:
+def track(rows: DataFrame, protocol: str, *, idle_s: float, kept: int, saves_state: bool) -> DataFrame:
     """Run the machines over narrow rows; returns the columns of `TRACKED`."""
     idle_ns = int(idle_s * 1e9)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return ConversationTracker(protocol, idle_ns=idle_ns, kept=kept, keep=keep).run(batches)
+        return ConversationTracker(protocol, idle_ns=idle_ns, kept=kept, saves_state=saves_state).run(batches)
 
     names = ("tap", "conversation")
     return rows.repartition(*names).sortWithinPartitions(*names, "seq").mapInArrow(run, TRACKED)

@@ -207,7 +207,7 @@ class ConversationTracker:
         protocol: name of the generated package.
         idle_ns: silence after which a conversation is over.
         kept: violations with rows, for each conversation and reading.
-        keep: whether a later run continues the conversations, so that `carried` is needed.
+        saves_state: whether a later run continues the conversations, so that `carried` is needed.
         open_limit: keys that a place keeps.
         nodes_kept: nodes that an automaton keeps from one batch to the next.
     """
@@ -218,13 +218,13 @@ class ConversationTracker:
         *,
         idle_ns: int,
         kept: int,
-        keep: bool,
+        saves_state: bool,
         open_limit: int = OPEN_LIMIT,
         nodes_kept: int = NODES_KEPT,
     ) -> None:
         self._alphabet = Alphabet(protocol)
         self._automata = both_readings(self._alphabet)
-        self._idle_ns, self._kept, self._keep = idle_ns, kept, keep
+        self._idle_ns, self._kept, self._saves_state = idle_ns, kept, saves_state
         self._open_limit, self._nodes_kept = open_limit, nodes_kept
         self._current: OpenConversation | None = None
         self._finished: list[dict[str, Any]] = []
@@ -298,7 +298,7 @@ class ConversationTracker:
         row |= {name: getattr(current, name) for name in TOTALS}
         row |= {state.node.automaton.name: state.row() for state in current.states}
         row["violations"] = current.violations or None
-        row["carried"] = save(current) if self._keep else None
+        row["carried"] = save(current) if self._saves_state else None
         self._finished.append(row)
 
     def _take_finished(self) -> Iterator[pa.RecordBatch]:

@@ -61,14 +61,16 @@ def run(
     size: int = 50_000,
     kept: int = 10**6,
     idle_s: int = 10**6,
-    keep: bool = False,
+    saves_state: bool = False,
     **bounds: int,
 ) -> list[dict[str, Any]]:
     """Return the conversations that the machines find, the rows given to them `size` at a time.
 
     `bounds` are those of `ConversationTracker`. Without violations there is an empty list of them.
     """
-    machines = ConversationTracker(protocol, idle_ns=idle_s * SECOND_NS, kept=kept, keep=keep, **bounds)
+    machines = ConversationTracker(
+        protocol, idle_ns=idle_s * SECOND_NS, kept=kept, saves_state=saves_state, **bounds
+    )
     rows = (row for batch in machines.run(_cut(table, size)) for row in batch.to_pylist())
     return [row | {"violations": row["violations"] or []} for row in rows]
 

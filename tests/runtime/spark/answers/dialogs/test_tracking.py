@@ -103,7 +103,7 @@ EARLIER = (
 
 def test_the_json_of_earlier_versions_is_read_and_written() -> None:
     """Every field comes back as it was, without new messages."""
-    (row,) = run("filemq", narrow("filemq", {}, {PLACE: EARLIER}), keep=True)
+    (row,) = run("filemq", narrow("filemq", {}, {PLACE: EARLIER}), saves_state=True)
     assert (row["first_seq"], row["last_seq"], row["messages"], row["errors"]) == (3, 4, 2, 1)
     assert row["concurrent"] == {
         "dialog": "peering", "from_middle": True, "state": "USE|START", "ended": False,
@@ -160,7 +160,7 @@ def test_finished_conversations_leave_before_more_batches_are_read() -> None:
             said = {("t", f"c{number}"): [Said(0, "C", "Ohai", {})]}
             yield from narrow("filemq", said).to_batches()
 
-    found = ConversationTracker("filemq", idle_ns=10**9, kept=1, keep=False).run(batches())
+    found = ConversationTracker("filemq", idle_ns=10**9, kept=1, saves_state=False).run(batches())
     assert [(read, batch.column("conversation").to_pylist()) for batch in found] == [
         (2, ["c0"]), (3, ["c1"]), (4, ["c2"]), (5, ["c3"]), (5, ["c4"]),
     ]  # fmt: skip
