@@ -40,7 +40,7 @@ from specwire.generated.monitors import Memory
 from specwire.generated.session import DialogSession
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.segments import read_footer
-from specwire.runtime.spark.answers.particulars import silence_s
+from specwire.runtime.spark.answers.protocol_specifics import silence_s
 from specwire.runtime.spark.protocols import known_protocols, load_codec, load_machine
 
 Kind = Literal["violation", "undecodable", "silent"]
