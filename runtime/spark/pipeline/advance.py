@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 from specwire.runtime.spark.pipeline.answering import Answering
 from specwire.runtime.spark.pipeline.commit import Progress, Run, Steps
 from specwire.runtime.spark.pipeline.counts import write_counts
+from specwire.runtime.spark.pipeline.ledger import TABLE as SEGMENTS
 from specwire.runtime.spark.pipeline.ledger import write_entries
 from specwire.runtime.spark.pipeline.manifest import Manifest
 from specwire.runtime.spark.pipeline.merging import merge_small
@@ -110,15 +111,15 @@ def carry_out(
             counts=counts,
             ledger=ledger,
             rows=run.count_rows(),
-            transfers=_find_transfers(spark, store, run, request),
+            transfers=_find_transfers(View(spark, store, run), store.summary(), request),
             elapsed_s=time.monotonic() - begun,
         )
         run.write(SUMMARY, summary.to_json())
-        if _reporting(request):
+        if request.answers:  # Otherwise a later run updates the report, with the answers.
             findings = _collect_findings(View(spark, store, run))
             run.write(REPORT, render_report(summary, findings).encode())
     if request.answering or ANSWERS not in request.asked.layers:
-        merge_small(run, store.tables())
+        merge_small(run, [*store.tables(), SEGMENTS])
     run.commit(_next_manifest(run, request, batch))
     store.remember(run.number, ledger, counts)
     return summary
@@ -140,16 +141,11 @@ def _collect_findings(view: View) -> Findings:
     return collect(lambda name: view.table(name if name == FRAMES else f"{ANSWERS}/{name}"))
 
 
-def _reporting(request: Request) -> bool:
-    """Return whether a run updates the report; otherwise a later run does, with the answers."""
-    return request.answers
-
-
-def _find_transfers(spark: SparkSession, store: Store, run: Run, request: Request) -> tuple[Transfer, ...]:
-    before = store.summary()
-    if before is not None and not _reporting(request):
+def _find_transfers(view: View, before: Summary | None, request: Request) -> tuple[Transfer, ...]:
+    """Return the largest transfers, those of the summary before the run if they are the same."""
+    if before is not None and not (request.answers and view.changes(f"{ANSWERS}/transfers")):
         return before.transfers
-    return find_transfers(View(spark, store, run))
+    return find_transfers(view)
 
 
 def _next_manifest(
