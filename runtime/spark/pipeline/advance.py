@@ -12,14 +12,14 @@ Spark session.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import msgspec
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from specwire.runtime.spark.pipeline.answering import Answering
+from specwire.runtime.spark.pipeline.answering import Answering, lacks_answers
 from specwire.runtime.spark.pipeline.commit import Progress, Run, Steps
 from specwire.runtime.spark.pipeline.counts import write_counts
 from specwire.runtime.spark.pipeline.ledger import TABLE as SEGMENTS
@@ -27,7 +27,7 @@ from specwire.runtime.spark.pipeline.ledger import write_entries
 from specwire.runtime.spark.pipeline.manifest import Manifest
 from specwire.runtime.spark.pipeline.merging import merge_small
 from specwire.runtime.spark.pipeline.request import Request, Work, check_request, find_work
-from specwire.runtime.spark.pipeline.store import ANSWERS, FRAMES, LATE, TYPED, Store, View
+from specwire.runtime.spark.pipeline.store import ANSWERS, FRAMES, LATE, TYPED, Store, View, run_number
 from specwire.runtime.spark.pipeline.summary import NAME as SUMMARY
 from specwire.runtime.spark.pipeline.summary import UNKNOWN, Summary, Transfer
 from specwire.runtime.spark.pipeline.summing import find_transfers, sum_up
@@ -96,8 +96,8 @@ def carry_out(
     octets = sum(entry.size for entry in sorted_out.entries)
     few = is_few(run, request, sorted_out.messages, octets)
     with table_settings(spark, few=few):
-        answered = [name for name in sorted({*new, *store.protocols()}) if name != UNKNOWN]
-        steps = Steps(progress, 2 + 2 * len(new) + (len(answered) if request.answering else 0))
+        answered = _find_unanswered(store, run, new, rebuild=sorted_out.rebuild) if request.answering else []
+        steps = Steps(progress, 2 + 2 * len(new) + len(answered))
         counted = Taking(spark, store, run, request, sorted_out, steps, few=few).take()
         counts, ledger = write_counts(run, store.counts, counted), work.ledger.add(sorted_out.entries)
         if request.answering:
@@ -123,6 +123,19 @@ def carry_out(
     run.commit(_next_manifest(run, request, batch))
     store.remember(run.number, ledger, counts)
     return summary
+
+
+def _find_unanswered(store: Store, run: Run, new: Collection[str], *, rebuild: bool) -> list[str]:
+    """Return the protocols with messages since the last answers, or without answers; all in a rebuild."""
+    since = run.before.answered
+    return [
+        protocol
+        for protocol in sorted({*new, *store.protocols()} - {UNKNOWN})
+        if rebuild
+        or protocol in new
+        or any(run_number(path) > since for path in store.files(f"{TYPED}/{protocol}"))
+        or lacks_answers(store, protocol)
+    ]
 
 
 def is_few(run: Run, request: Request, messages: int, octets: int) -> bool:
