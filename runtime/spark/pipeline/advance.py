@@ -12,26 +12,37 @@ Spark session.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import msgspec
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from specwire.runtime.spark.pipeline.answering import Answering, lacks_answers
-from specwire.runtime.spark.pipeline.commit import Progress, Run, Steps
+from specwire.runtime.spark.pipeline.commit import Area, Progress, Run, Steps
 from specwire.runtime.spark.pipeline.counts import write_counts
 from specwire.runtime.spark.pipeline.ledger import TABLE as SEGMENTS
-from specwire.runtime.spark.pipeline.ledger import write_entries
+from specwire.runtime.spark.pipeline.ledger import Entry, write_entries
 from specwire.runtime.spark.pipeline.manifest import Manifest
 from specwire.runtime.spark.pipeline.merging import merge_small
 from specwire.runtime.spark.pipeline.request import Request, Work, check_request, find_work
-from specwire.runtime.spark.pipeline.store import ANSWERS, FRAMES, LATE, TYPED, Store, View, run_number
+from specwire.runtime.spark.pipeline.store import (
+    ANSWERS,
+    FRAMES,
+    LATE,
+    TYPED,
+    Store,
+    View,
+    partition_date,
+    run_number,
+)
 from specwire.runtime.spark.pipeline.summary import NAME as SUMMARY
 from specwire.runtime.spark.pipeline.summary import UNKNOWN, Summary, Transfer
 from specwire.runtime.spark.pipeline.summing import find_transfers, sum_up
-from specwire.runtime.spark.pipeline.taking import Taking, sort_out
+from specwire.runtime.spark.pipeline.taking import Sorted, Taking, sort_out
 from specwire.runtime.spark.pipeline.writing import GATHERED_OCTETS, table_settings
 from specwire.runtime.spark.reading.paths import find_inputs
 from specwire.runtime.spark.report.findings import Findings, collect
@@ -44,7 +55,7 @@ from specwire.runtime.spark.session.target import Target
 REPORT = "report.html"
 
 FEW_MESSAGES = 20_000
-"""Maximum messages of a small run. If the run updates answers, all messages of the folder count."""
+"""Maximum messages that a small run reads."""
 FEW_OCTETS = 512 << 20
 """Maximum octets of segments of a small run."""
 
@@ -93,8 +104,7 @@ def carry_out(
     begun, request = time.monotonic(), work.request
     sorted_out = sort_out(work, request, run.number, store.files(LATE))
     new = sorted_out.protocols(request.asked.protocol)
-    octets = sum(entry.size for entry in sorted_out.entries)
-    few = is_few(run, request, sorted_out.messages, octets)
+    few = is_few(run, request, sorted_out)
     with table_settings(spark, few=few):
         answered = _find_unanswered(store, run, new, rebuild=sorted_out.rebuild) if request.answering else []
         steps = Steps(progress, 2 + 2 * len(new) + len(answered))
@@ -138,15 +148,33 @@ def _find_unanswered(store: Store, run: Run, new: Collection[str], *, rebuild: b
     ]
 
 
-def is_few(run: Run, request: Request, messages: int, octets: int) -> bool:
-    """Return whether a run is small enough for the settings `BRIEF`.
+def is_few(run: Run, request: Request, work: Sorted) -> bool:
+    """Return whether a run reads so few messages that the settings `BRIEF` suit it.
 
-    `octets` is the size of its segments. If the run updates answers, the messages in the folder
-    count as well.
+    A run that updates answers also reads the messages that earlier runs left unanswered, and those
+    of each date that has new messages or rows that are still open; in a rebuild, all messages.
     """
-    earlier = (rows for path, rows in run.before.rows.items() if path.startswith(f"{TYPED}/"))
-    whole = messages + (sum(earlier) if request.answering else 0)
-    return whole <= FEW_MESSAGES and octets <= FEW_OCTETS
+    messages = work.messages
+    if messages > FEW_MESSAGES or sum(entry.size for entry in work.entries) > FEW_OCTETS:
+        return False
+    typed = sum(rows for table, rows in run.before.rows.items() if table.startswith(f"{TYPED}/"))
+    if not request.answering or messages + typed <= FEW_MESSAGES:
+        return True
+    dates = {partition_date(path) for path in run.files(ANSWERS) if path.name.startswith(f"{Area.OPEN}-")}
+    dates.update(day for entry in work.entries for day in _dates(entry))
+    for path in run.files(TYPED):
+        if work.rebuild or partition_date(path) in dates or run_number(path) > run.before.answered:
+            messages += pq.read_metadata(path).num_rows
+            if messages > FEW_MESSAGES:
+                return False
+    return True
+
+
+def _dates(entry: Entry) -> Iterator[str]:
+    """Yield the dates from the first message of a segment to its last, in UTC."""
+    if entry.first is not None and entry.last is not None:
+        first, last = (datetime.fromtimestamp(at / 1e6, UTC).toordinal() for at in (entry.first, entry.last))
+        yield from (str(date.fromordinal(day)) for day in range(first, last + 1))
 
 
 def _collect_findings(view: View) -> Findings:
@@ -207,8 +235,8 @@ def run(
         if work.nothing:
             return None
         tell("starting Spark", 0, 1)
-        octets = sum(entry.size for entry in work.intake.entries)
-        brief = where.local and is_few(begun, request, work.intake.rows, octets)
+        sorted_out = sort_out(work, work.request, begun.number, store.files(LATE))
+        brief = where.local and is_few(begun, work.request, sorted_out)
         with open_session(where, BRIEF_JAVA if brief else None) as spark:
             check_shared(spark, where, paths, out)
             return carry_out(spark, store, begun, work, progress=tell)
