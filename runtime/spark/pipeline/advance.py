@@ -15,6 +15,7 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import pyarrow.compute as pc
@@ -104,15 +105,16 @@ def carry_out(
     begun, request = time.monotonic(), work.request
     sorted_out = sort_out(work, request, run.number, store.files(LATE))
     new = sorted_out.protocols(request.asked.protocol)
-    few = is_few(run, request, sorted_out)
-    with table_settings(spark, few=few):
+    extent = measure(run, request, sorted_out)
+    with table_settings(spark, few=extent.few):
         answered = _find_unanswered(store, run, new, rebuild=sorted_out.rebuild) if request.answering else []
         steps = Steps(progress, 2 + 2 * len(new) + len(answered))
-        counted = Taking(spark, store, run, request, sorted_out, steps, few=few).take()
+        counted = Taking(spark, store, run, request, sorted_out, steps, few=extent.few).take()
         counts, ledger = write_counts(run, store.counts, counted), work.ledger.add(sorted_out.entries)
         if request.answering:
-            small = few and (pc.sum(counts["octets"]).as_py() or 0) <= GATHERED_OCTETS
-            Answering(spark, store, run, steps, rebuild=sorted_out.rebuild, few=small).answer_all(answered)
+            octets = extent.earlier + sum(pc.sum(part["octets"]).as_py() or 0 for part in counted)
+            few = extent.few and octets <= GATHERED_OCTETS
+            Answering(spark, store, run, steps, rebuild=sorted_out.rebuild, few=few).answer_all(answered)
         steps.begin("writing the report")
         write_entries(run, sorted_out.entries)
         summary = sum_up(
@@ -148,26 +150,45 @@ def _find_unanswered(store: Store, run: Run, new: Collection[str], *, rebuild: b
     ]
 
 
-def is_few(run: Run, request: Request, work: Sorted) -> bool:
-    """Return whether a run reads so few messages that the settings `BRIEF` suit it.
+class Extent(NamedTuple):
+    """How much a run reads.
 
-    A run that updates answers also reads the messages that earlier runs left unanswered, and those
-    of each date that has new messages or rows that are still open; in a rebuild, all messages.
+    Attributes:
+        messages: number of messages, or any number above `FEW_MESSAGES`.
+        segments: octets of its segments.
+        earlier: octets of messages from the tables, uncompressed.
     """
-    messages = work.messages
-    if messages > FEW_MESSAGES or sum(entry.size for entry in work.entries) > FEW_OCTETS:
-        return False
-    typed = sum(rows for table, rows in run.before.rows.items() if table.startswith(f"{TYPED}/"))
-    if not request.answering or messages + typed <= FEW_MESSAGES:
-        return True
-    dates = {partition_date(path) for path in run.files(ANSWERS) if path.name.startswith(f"{Area.OPEN}-")}
-    dates.update(day for entry in work.entries for day in _dates(entry))
-    for path in run.files(TYPED):
+
+    messages: int
+    segments: int
+    earlier: int = 0
+
+    @property
+    def few(self) -> bool:
+        """Whether the settings `BRIEF` suit the run."""
+        return self.messages <= FEW_MESSAGES and self.segments <= FEW_OCTETS
+
+
+def measure(run: Run, request: Request, work: Sorted) -> Extent:
+    """Return how much a run reads.
+
+    A run that updates answers reads, besides its own messages, those that earlier runs left
+    unanswered, and those of each date that has new messages or rows that are still open; in a
+    rebuild, all messages.
+    """
+    messages, earlier = work.messages, 0
+    dates = {day for entry in work.entries for day in _dates(entry)}
+    if request.answering:
+        opened = (path for path in run.files(ANSWERS) if path.name.startswith(f"{Area.OPEN}-"))
+        dates.update(map(partition_date, opened))
+    for path in run.files(TYPED) if request.answering else ():
+        if messages > FEW_MESSAGES:
+            break
         if work.rebuild or partition_date(path) in dates or run_number(path) > run.before.answered:
-            messages += pq.read_metadata(path).num_rows
-            if messages > FEW_MESSAGES:
-                return False
-    return True
+            footer = pq.read_metadata(path)
+            messages += footer.num_rows
+            earlier += sum(footer.row_group(at).total_byte_size for at in range(footer.num_row_groups))
+    return Extent(messages, sum(entry.size for entry in work.entries), earlier)
 
 
 def _dates(entry: Entry) -> Iterator[str]:
@@ -236,7 +257,7 @@ def run(
             return None
         tell("starting Spark", 0, 1)
         sorted_out = sort_out(work, work.request, begun.number, store.files(LATE))
-        brief = where.local and is_few(begun, work.request, sorted_out)
+        brief = where.local and measure(begun, work.request, sorted_out).few
         with open_session(where, BRIEF_JAVA if brief else None) as spark:
             check_shared(spark, where, paths, out)
             return carry_out(spark, store, begun, work, progress=tell)

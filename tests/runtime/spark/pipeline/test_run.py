@@ -16,7 +16,7 @@ from specwire.runtime.capture import CaptureError
 from specwire.runtime.capture.segments import list_files
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.pipeline import advance as advancing
-from specwire.runtime.spark.pipeline.advance import FEW_OCTETS, advance, is_few, run
+from specwire.runtime.spark.pipeline.advance import FEW_OCTETS, advance, measure, run
 from specwire.runtime.spark.pipeline.commit import Area, begin, visible_files
 from specwire.runtime.spark.pipeline.ledger import Entry, Outcome
 from specwire.runtime.spark.pipeline.manifest import Asked
@@ -276,7 +276,7 @@ def test_a_run_is_small_by_the_messages_that_it_reads(
         work = Sorted((), (), (), (entry,), messages, more.get("rebuild", False))
         with begin(out) as run:
             run.before = msgspec.structs.replace(run.before, answered=answered)
-            return is_few(run, Request(tmp_path, answers=more.get("answers", True)), work)
+            return measure(run, Request(tmp_path, answers=more.get("answers", True)), work).few
 
     assert few(60), "and 40 of the date with open rows"
     assert not few(61)
