@@ -196,6 +196,25 @@ def test_a_damaged_journal_is_one_sentence(stopped: Path, octets: bytes, sentenc
     assert list(stopped.glob(f"{STAGING}*"))
 
 
+def test_a_journal_of_version_0_1_is_completed(tmp_path: Path) -> None:
+    """Written by hand, as that version wrote it; a file is in place already, and one is removed."""
+    out = tmp_path / "out"
+    first_run(out)
+    staged = out / ".staging-000002-0a1b2c3d"
+    for path in (staged / "run" / TABLE / "part-0.parquet", out / TABLE / "run-000002-0000.parquet"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"row": [8]}), path)
+    (out / ".journal.json").write_text(
+        '{"run":2,"moves":['
+        f'[".staging-000002-0a1b2c3d/run/{TABLE}/part-1.parquet","{TABLE}/run-000002-0000.parquet"],'
+        f'[".staging-000002-0a1b2c3d/run/{TABLE}/part-0.parquet","{TABLE}/run-000002-0001.parquet"]],'
+        f'"removals":["{TABLE}/date=2026-01-02/run-000001-0000.parquet"]}}'
+    )
+    with begin(out):
+        assert rows_of(out, TABLE) == [8, 8]
+        assert not staged.exists() and not (out / JOURNAL).exists()
+
+
 def test_a_lost_file_does_not_count_as_moved(stopped: Path) -> None:
     """A committed file that is neither staged nor in place is named, and the manifest stays that of before."""
     lost = next(path for path in visible_files(next(stopped.glob(f"{STAGING}*"))) if TABLE in str(path))
