@@ -72,6 +72,7 @@ def fault(
             remove(path, **named)
 
     with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "fsync", lambda _: None)  # Nobody pulls the plug.
         for name in (*GROWING, *SHRINKING):
             patched.setattr(os, name, wrap(getattr(os, name), growing=name in GROWING))
         patched.setattr(Path, "write_bytes", write_half)
