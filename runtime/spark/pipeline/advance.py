@@ -12,7 +12,7 @@ Spark session.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -37,6 +37,7 @@ from specwire.runtime.spark.pipeline.store import (
     TYPED,
     Store,
     View,
+    partition,
     partition_date,
     run_number,
 )
@@ -105,9 +106,9 @@ def carry_out(
     begun, request = time.monotonic(), work.request
     sorted_out = sort_out(work, request, run.number, store.files(LATE))
     new = sorted_out.protocols(request.asked.protocol)
-    extent = measure(run, request, sorted_out)
+    answered = find_unanswered(store, run, request, sorted_out)
+    extent = measure(run, sorted_out, answered)
     with table_settings(spark, few=extent.few):
-        answered = _find_unanswered(store, run, new, rebuild=sorted_out.rebuild) if request.answering else []
         steps = Steps(progress, 2 + 2 * len(new) + len(answered))
         counted = Taking(spark, store, run, request, sorted_out, steps, few=extent.few).take()
         counts, ledger = write_counts(run, store.counts, counted), work.ledger.add(sorted_out.entries)
@@ -137,16 +138,22 @@ def carry_out(
     return summary
 
 
-def _find_unanswered(store: Store, run: Run, new: Collection[str], *, rebuild: bool) -> list[str]:
-    """Return the protocols with messages since the last answers, or without answers; all in a rebuild."""
-    since = run.before.answered
+def find_unanswered(store: Store, run: Run, request: Request, work: Sorted) -> list[str]:
+    """Return the protocols whose answers a run updates.
+
+    These have messages since the last answers, or lack answers. A rebuild updates all.
+    """
+    new, since = work.protocols(request.asked.protocol), run.before.answered
     return [
         protocol
         for protocol in sorted({*new, *store.protocols()} - {UNKNOWN})
-        if rebuild
-        or protocol in new
-        or any(run_number(path) > since for path in store.files(f"{TYPED}/{protocol}"))
-        or lacks_answers(store, protocol)
+        if request.answering
+        and (
+            work.rebuild
+            or protocol in new
+            or any(run_number(path) > since for path in store.files(f"{TYPED}/{protocol}"))
+            or lacks_answers(store, protocol)
+        )
     ]
 
 
@@ -169,25 +176,24 @@ class Extent(NamedTuple):
         return self.messages <= FEW_MESSAGES and self.segments <= FEW_OCTETS
 
 
-def measure(run: Run, request: Request, work: Sorted) -> Extent:
-    """Return how much a run reads.
+def measure(run: Run, work: Sorted, answered: Iterable[str]) -> Extent:
+    """Return how much a run reads; `answered` are the protocols whose answers it updates.
 
-    A run that updates answers reads, besides its own messages, those that earlier runs left
-    unanswered, and those of each date that has new messages or rows that are still open; in a
-    rebuild, all messages.
+    For these it reads, besides its own messages, those that earlier runs left unanswered, and those
+    of each date that has new messages or rows that are still open; in a rebuild, all messages.
     """
     messages, earlier = work.messages, 0
     dates = {day for entry in work.entries for day in _dates(entry)}
-    if request.answering:
+    for protocol in answered:
         opened = (path for path in run.files(ANSWERS) if path.name.startswith(f"{Area.OPEN}-"))
-        dates.update(map(partition_date, opened))
-    for path in run.files(TYPED) if request.answering else ():
-        if messages > FEW_MESSAGES:
-            break
-        if work.rebuild or partition_date(path) in dates or run_number(path) > run.before.answered:
-            footer = pq.read_metadata(path)
-            messages += footer.num_rows
-            earlier += sum(footer.row_group(at).total_byte_size for at in range(footer.num_row_groups))
+        touched = dates | {partition_date(path) for path in opened if partition(path, "protocol") == protocol}
+        for path in run.files(f"{TYPED}/{protocol}"):
+            if messages > FEW_MESSAGES:
+                break
+            if work.rebuild or partition_date(path) in touched or run_number(path) > run.before.answered:
+                footer = pq.read_metadata(path)
+                messages += footer.num_rows
+                earlier += sum(footer.row_group(at).total_byte_size for at in range(footer.num_row_groups))
     return Extent(messages, sum(entry.size for entry in work.entries), earlier)
 
 
@@ -257,7 +263,8 @@ def run(
             return None
         tell("starting Spark", 0, 1)
         sorted_out = sort_out(work, work.request, begun.number, store.files(LATE))
-        brief = where.local and measure(begun, work.request, sorted_out).few
+        answered = find_unanswered(store, begun, work.request, sorted_out)
+        brief = where.local and measure(begun, sorted_out, answered).few
         with open_session(where, BRIEF_JAVA if brief else None) as spark:
             check_shared(spark, where, paths, out)
             return carry_out(spark, store, begun, work, progress=tell)

@@ -317,7 +317,8 @@ def _read_journal(path: Path) -> Journal:
             raise ValueError(f"it names {outside[0]}, which is outside the folder")
     except ValueError as error:
         raise InputError(
-            f"{path}: the journal of an unfinished run is damaged: {error}; name another folder for the output"
+            f"{path}: the journal of an unfinished run is damaged: {error}; "
+            "name another folder for the output"
         ) from error
     return journal
 

@@ -276,7 +276,7 @@ def test_a_run_is_small_by_the_messages_that_it_reads(
         work = Sorted((), (), (), (entry,), messages, more.get("rebuild", False))
         with begin(out) as run:
             run.before = msgspec.structs.replace(run.before, answered=answered)
-            return measure(run, Request(tmp_path, answers=more.get("answers", True)), work).few
+            return measure(run, work, ["flux"] if more.get("answers", True) else []).few
 
     assert few(60), "and 40 of the date with open rows"
     assert not few(61)
