@@ -16,7 +16,7 @@ from specwire.runtime.capture import CaptureError
 from specwire.runtime.capture.segments import list_files
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.pipeline import advance as advancing
-from specwire.runtime.spark.pipeline.advance import FEW_OCTETS, advance, measure, run
+from specwire.runtime.spark.pipeline.advance import FEW_MESSAGES, FEW_OCTETS, advance, measure, run
 from specwire.runtime.spark.pipeline.commit import Area, begin, visible_files
 from specwire.runtime.spark.pipeline.ledger import Entry, Outcome
 from specwire.runtime.spark.pipeline.manifest import Asked
@@ -258,7 +258,7 @@ def test_a_run_is_small_by_the_messages_that_it_reads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its own, and where it updates answers those of its dates, of dates with open rows, and unanswered ones."""
-    monkeypatch.setattr(advancing, "FEW_MESSAGES", 100)
+    monkeypatch.setattr(advancing, "FEW_EARLIER", 79)
     out = tmp_path / "out"
     for day, area in ((1, Area.ADDED), (2, Area.ADDED), (3, Area.OPEN)):
         with begin(out) as earlier:
@@ -278,10 +278,10 @@ def test_a_run_is_small_by_the_messages_that_it_reads(
             run.before = msgspec.structs.replace(run.before, answered=answered)
             return measure(run, work, ["flux"] if more.get("answers", True) else []).few
 
-    assert few(60), "and 40 of the date with open rows"
-    assert not few(61)
-    assert not few(21, day=1) and few(20, day=1)
-    assert not few(21, answered=1) and few(20, answered=1)
-    assert few(100, answers=False) and not few(101, answers=False)
-    assert few(1) and not few(1, rebuild=True)
+    assert few(FEW_MESSAGES), "and 40 of the date with open rows"
+    assert not few(FEW_MESSAGES + 1)
+    assert not few(1, day=1), "80 with those of its date"
+    assert few(1, day=1, answers=False)
+    assert not few(1, answered=1), "80 with those of run 2"
+    assert not few(1, rebuild=True)
     assert few(1, size=FEW_OCTETS) and not few(1, size=FEW_OCTETS + 1)
