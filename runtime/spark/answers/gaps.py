@@ -90,7 +90,8 @@ def _select_messages(typed: Frames, protocol: str, numbering: Numbering) -> Data
         }
         rows = select(typed, protocol, message, fields)
         if message not in numbering.columns:
-            here, there = getattr(load_machine(protocol), "ROLES", ())
+            roles: Mapping[str, str] = getattr(load_machine(protocol), "ROLES", {})
+            here, there = roles
             rows = rows.withColumn("sender", F.when(F.col("sender") == here, there).otherwise(here))
         frames.append(rows)
     return union(frames).where("number is not null or filtered or restarts")

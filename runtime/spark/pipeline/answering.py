@@ -52,16 +52,14 @@ SETTINGS = {
 """Settings of the session while answers are computed."""
 
 
-def lacks_answers(store: Store) -> bool:
-    """Return whether the folder lacks answers, or has them with the columns of another version.
+def lacks_answers(store: Store, protocol: str) -> bool:
+    """Return whether a protocol lacks answers, or has them with the columns of another version.
 
     A computed answer always has tables, with or without rows.
     """
-    protocols = [protocol for protocol in store.protocols() if protocol != UNKNOWN]
-    answers: Iterator[Continued | RollUp] = chain(
-        *map(continued, protocols),
-        *map(roll_ups, protocols),
-    )
+    if protocol == UNKNOWN:
+        return False
+    answers: Iterator[Continued | RollUp] = chain(continued(protocol), roll_ups(protocol))
     return not all(_is_current(store, answer) for answer in answers)
 
 

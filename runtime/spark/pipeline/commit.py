@@ -1,4 +1,4 @@
-"""Transactions on an output folder: after a run, all of its files are visible, or none.
+"""Transactions on an output folder: after a run, all of its files are in place, or none.
 
 A run writes to ``.staging-N-…`` inside the folder. Spark, Arrow and DuckDB ignore hidden names. The
 name ends with random digits: after a program is killed, Spark on other machines may continue to
@@ -8,14 +8,17 @@ Steps of a commit:
 
 1. Sync the staged files and their folders.
 2. Write a journal that lists the moves and removals, and sync it. The run is now committed.
-3. Remove the replaced files, and make the moves, ``manifest.json`` last.
-4. Remove the journal.
+3. In one folder after the other, move the new files into place and remove those they replace.
+   ``manifest.json`` is moved last.
+4. Sync the folders, and remove the journal.
 
 If the next run finds no journal, it deletes the staged files. If it finds one, it executes the
 journal again. A completed move has no source any more, so repeating it does nothing.
 
-Readers see complete files only. During the moves they may see tables of two runs, but never files
-of a run that did not commit. The lock on ``.lock`` excludes a second run. It ends with its process.
+A new file never has the name of an earlier one. Readers see complete files only. During step 3 they
+may see tables of two runs, and in one partition new files beside those that these replace. A run
+that did not commit is never visible. The lock on ``.lock`` excludes a second run. It ends with its
+process.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ import fcntl
 import os
 import secrets
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -38,6 +42,10 @@ from specwire.runtime.spark.pipeline.manifest import NAME as MANIFEST
 from specwire.runtime.spark.pipeline.manifest import Manifest, read_manifest
 
 LOCK = ".lock"
+JOURNAL = ".journal.json"
+ASIDE = f"{JOURNAL}.tmp"
+"""The journal while it is written, before it takes effect."""
+STAGING = ".staging-"
 SUFFIX = ".parquet"
 
 
@@ -78,6 +86,13 @@ class Run:
         self.number = before.run + 1
         self.staging = out / f"{STAGING}{self.number:06d}-{secrets.token_hex(4)}"
         self.replaced: set[Path] = set()
+        self._files: dict[str, list[Path]] = {}
+
+    def files(self, table: str) -> list[Path]:
+        """Return, sorted, the committed files of a table, which do not change before the commit."""
+        if table not in self._files:
+            self._files[table] = visible_files(self.out / table)
+        return self._files[table]
 
     def folder(self, area: Area, table: str) -> Path:
         """Return the staging folder of a table's Parquet files or partition folders.
@@ -87,7 +102,7 @@ class Run:
         return self.staging / area / table
 
     def staged(self, table: str, area: Area = Area.ADDED) -> list[Path]:
-        """Return the Parquet files that have been staged for a table."""
+        """Return, sorted, the Parquet files that have been staged for a table."""
         return visible_files(self.folder(area, table))
 
     def replace(self, files: Iterable[Path]) -> None:
@@ -102,47 +117,39 @@ class Run:
 
     def count_rows(self) -> dict[str, int]:
         """Return the number of rows of each table after the commit, by its path in the folder."""
-        rows = dict(self.before.rows)
-        for path in self.replaced:
-            _add_rows(rows, path.parent.relative_to(self.out), -_rows_in(path))
-        for area in Area:
-            for path in visible_files(self.staging / area):
-                _add_rows(rows, path.parent.relative_to(self.staging / area), _rows_in(path))
+        rows = Counter(self.before.rows)
+        added = ((self.folder(area, ""), self.staged("", area), 1) for area in Area)
+        for root, paths, sign in ((self.out, self.replaced, -1), *added):
+            for path in paths:
+                parts = path.parent.relative_to(root).parts
+                table = "/".join(part for part in parts if "=" not in part)
+                rows[table] += sign * pq.read_metadata(path).num_rows
         return dict(sorted(rows.items()))
 
-    def commit(self, manifest: Manifest) -> Manifest:
-        """Commit the run; return the manifest as written, with the run's number and row counts."""
+    def commit(self, manifest: Manifest) -> None:
+        """Commit the run with this manifest, in which the run's number and row counts are set."""
         committed = msgspec.structs.replace(manifest, run=self.number, rows=self.count_rows())
         self.write(MANIFEST, committed.to_json())
-        files = sorted((self.staging / "files").iterdir(), key=lambda path: path.name == MANIFEST)
-        moves = [*self._table_moves(), *((self._relative(path), path.name) for path in files)]
-        removals = tuple(sorted(self._relative(path) for path in self.replaced))
-        for path in self._unsynced(source for source, _ in moves):
+        moves = tuple(self._moves())
+        paths = [self.out / source for source, _ in moves]
+        folders = {folder for path in paths for folder in _folders_between(self.out, path)}
+        for path in (*paths, *sorted(folders)):
             sync(path)
-        journal = Journal(self.number, tuple(moves), removals)
+        journal = Journal(self.number, moves, tuple(sorted(map(self._relative, self.replaced))))
         write_journal(self.out, journal)
         perform(self.out, journal)
-        return committed
 
-    def _unsynced(self, names: Iterable[str]) -> Iterator[Path]:
-        """Yield the staged files, then all folders between them and the output folder."""
-        folders: set[Path] = set()
-        for name in names:
-            path = self.out / name
-            yield path
-            folders.update(parent for parent in path.parents if parent.is_relative_to(self.out))
-        yield from sorted(folders)
-
-    def _table_moves(self) -> Iterator[tuple[str, str]]:
+    def _moves(self) -> Iterator[tuple[str, str]]:
+        """Yield the staged and the final path of each file, by folder, ``manifest.json`` last."""
         for area in Area:
-            root = self.staging / area
-            numbers: dict[Path, int] = {}
-            for path in visible_files(root):
-                folder = path.parent.relative_to(root)
-                number = numbers.setdefault(folder, 0)
+            numbers: Counter[Path] = Counter()
+            for path in self.staged("", area):
+                folder = path.parent.relative_to(self.folder(area, ""))
+                name = f"{area}-{self.number:06d}-{numbers[folder]:04d}{SUFFIX}"
                 numbers[folder] += 1
-                name = f"{area}-{self.number:06d}-{number:04d}{SUFFIX}"
                 yield self._relative(path), (folder / name).as_posix()
+        for path in sorted((self.staging / "files").iterdir(), key=lambda path: path.name == MANIFEST):
+            yield self._relative(path), path.name
 
     def _relative(self, path: Path) -> str:
         return path.relative_to(self.out).as_posix()
@@ -177,24 +184,31 @@ def begin(out: Path) -> Iterator[Run]:
 @contextmanager
 def _locked(out: Path) -> Iterator[None]:
     """Hold the folder's lock for the block; then remove the folder if it holds only the lock."""
-    lock = -1
+    busy = BusyError(f"{out}: another run is at work there; wait for it or name another folder")
     try:
-        while lock < 0:
-            _make(out)
-            with contextlib.suppress(FileNotFoundError):
-                lock = _lock(out)
+        _make(out)
+        lock = os.open(out / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    except FileNotFoundError:
+        raise busy from None  # A first run has failed just now, and removes the folder.
     except OSError as error:
         raise InputError(f"{out}: the output folder cannot be made or written: {error.strerror}") from error
     try:
-        yield
-    finally:
         try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            alone = os.path.samestat(os.fstat(lock), os.stat(out / LOCK))
+        except (BlockingIOError, FileNotFoundError):
+            alone = False
+        if not alone:
+            raise busy
+        try:
+            yield
+        finally:
             if [path.name for path in out.iterdir()] == [LOCK]:
                 (out / LOCK).unlink()
                 with contextlib.suppress(OSError):
                     out.rmdir()
-        finally:
-            os.close(lock)
+    finally:
+        os.close(lock)
 
 
 def _make(out: Path) -> None:
@@ -207,53 +221,20 @@ def _make(out: Path) -> None:
             sync(path.parent)
 
 
-def _lock(out: Path) -> int:
-    """Return the descriptor that holds the lock; FileNotFoundError if the file has been removed."""
-    lock = os.open(out / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if not os.path.samestat(os.fstat(lock), os.stat(out / LOCK)):
-            raise FileNotFoundError
-    except BlockingIOError:
-        os.close(lock)
-        raise BusyError(f"{out}: another run is at work there; wait for it or name another folder") from None
-    except FileNotFoundError:
-        os.close(lock)
-        raise
-    return lock
-
-
 def check_own(out: Path) -> None:
     """Raise InputError unless `out` is absent, empty or an earlier output."""
     if out.exists() and not out.is_dir():
         raise InputError(f"{out}: a file; name a folder for the output")
-    if not out.is_dir() or (out / MANIFEST).is_file():
+    if not out.is_dir() or (out / MANIFEST).is_file() or (out / JOURNAL).is_file():
         return
-    ours = (LOCK, JOURNAL, ASIDE)
-    foreign = [path for path in out.iterdir() if path.name not in ours and not path.name.startswith(STAGING)]
-    if foreign and not (out / JOURNAL).is_file():
+    names = {path.name for path in out.iterdir()} - {LOCK, ASIDE}
+    if not all(name.startswith(STAGING) for name in names):
         raise InputError(f"{out}: the folder is not empty and not an earlier output, it is left alone")
 
 
 def visible_files(folder: Path) -> list[Path]:
     """Return, sorted, the Parquet files below a folder that Spark would read."""
     return sorted(path for path in folder.rglob(f"*{SUFFIX}") if path.name[0] not in "._")
-
-
-def _add_rows(rows: dict[str, int], folder: Path, number: int) -> None:
-    """Add rows to the count of a table; `folder` is a partition folder, relative to the output."""
-    table = "/".join(part for part in folder.parts if "=" not in part)
-    rows[table] = rows.get(table, 0) + number
-
-
-def _rows_in(path: Path) -> int:
-    return pq.read_metadata(path).num_rows
-
-
-JOURNAL = ".journal.json"
-ASIDE = f"{JOURNAL}.tmp"
-"""The journal while it is written, before it takes effect."""
-STAGING = ".staging-"
 
 
 class Journal(msgspec.Struct, frozen=True):
@@ -289,27 +270,34 @@ def perform(out: Path, journal: Journal) -> None:
 
     Raises JobError before any change if a file is lost.
     """
-    for source, target in journal.moves:
-        if not ((out / source).exists() or (out / target).exists()):
+    moves: dict[Path, list[tuple[Path, Path]]] = {}
+    for source, target in ((out / source, out / target) for source, target in journal.moves):
+        if not (source.exists() or target.exists()):
             raise JobError(
-                f"{out / target}: run {journal.run} was committed and this file of it is lost; "
+                f"{target}: run {journal.run} was committed and this file of it is lost; "
                 "name another folder for the output"
             )
-    folders = {out}
-    for name in journal.removals:
-        (out / name).unlink(missing_ok=True)
-        folders.add((out / name).parent)
-    for source, target in journal.moves:
-        if not (out / source).exists():
-            continue
-        folder = (out / target).parent
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.replace(out / source, out / target)
-        folders |= {folder, *(parent for parent in folder.parents if out in parent.parents)}
+        moves.setdefault(target.parent, []).append((source, target))
+    removals: dict[Path, list[Path]] = {}
+    for path in (out / name for name in journal.removals):
+        removals.setdefault(path.parent, []).append(path)
+    folders = sorted({*moves, *removals}, key=lambda folder: (folder == out, folder))
     for folder in folders:
-        sync(folder)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for source, target in moves.get(folder, ()):
+            with contextlib.suppress(FileNotFoundError):
+                os.replace(source, target)
+        for path in removals.get(folder, ()):
+            path.unlink(missing_ok=True)
+    for changed in {*folders, *(above for folder in folders for above in _folders_between(out, folder))}:
+        sync(changed)
     (out / JOURNAL).unlink(missing_ok=True)
     _drop_staged(out)
+
+
+def _folders_between(out: Path, path: Path) -> list[Path]:
+    """Return the folders above a path, up to the output folder."""
+    return [folder for folder in path.parents if folder.is_relative_to(out)]
 
 
 def _drop_staged(out: Path) -> None:
@@ -324,17 +312,15 @@ def _drop_staged(out: Path) -> None:
 def _read_journal(path: Path) -> Journal:
     try:
         journal = msgspec.json.decode(path.read_bytes(), type=Journal)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InputError(_say_damaged(path, str(error))) from error
-    names = map(Path, (*journal.removals, *(name for move in journal.moves for name in move)))
-    for name in names:
-        if name.is_absolute() or ".." in name.parts:
-            raise InputError(_say_damaged(path, f"it names {name}, which is outside the folder"))
+        names = map(Path, (*journal.removals, *(name for move in journal.moves for name in move)))
+        if outside := [name for name in names if name.is_absolute() or ".." in name.parts]:
+            raise ValueError(f"it names {outside[0]}, which is outside the folder")
+    except ValueError as error:
+        raise InputError(
+            f"{path}: the journal of an unfinished run is damaged: {error}; "
+            "name another folder for the output"
+        ) from error
     return journal
-
-
-def _say_damaged(path: Path, what: str) -> str:
-    return f"{path}: the journal of an unfinished run is damaged: {what}; name another folder for the output"
 
 
 def sync(path: Path) -> None:

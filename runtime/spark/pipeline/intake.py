@@ -19,16 +19,9 @@ import msgspec
 
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.spark.pipeline.inspection import Holding, Inspected, inspect
-from specwire.runtime.spark.pipeline.ledger import (
-    Entry,
-    Ledger,
-    Outcome,
-    count,
-    first_without,
-    overlap,
-)
+from specwire.runtime.spark.pipeline.ledger import Entry, Ledger, Outcome, count, overlap
 from specwire.runtime.spark.pipeline.packets import Staged
-from specwire.runtime.spark.reading.position import Stretch, join
+from specwire.runtime.spark.reading.position import Stretch, join, without
 
 STRETCHES_APART = 1000
 """Maximum overlaps of a segment with known messages; a segment with more is quarantined."""
@@ -163,8 +156,8 @@ def _decide(
 
 
 def _is_late(held: Holding, known: Sequence[Stretch], settled: int) -> bool:
-    first = first_without(held.stretches, known)
-    return first is not None and first < settled
+    fresh = without(held.stretches, known)
+    return bool(fresh) and fresh[0][0] < settled
 
 
 def _tell_change(before: Entry | None, fresh: int) -> str:

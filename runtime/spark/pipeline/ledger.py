@@ -4,9 +4,9 @@ Every inspected file has an entry, including unreadable files. A file that has c
 truncated segment that is now complete, gets another entry. A later entry of an unchanged file
 replaces the earlier one. This happens to a late segment when its messages are added to the tables.
 
-The table is read once in a process and grows by one small file each run. `MERGED_AFTER` files are
-merged into one. Sums are updated with each entry, so reading them takes the same time with a
-million segments as with a few.
+The table is read once in a process and grows by one small file each run, which
+`specwire.runtime.spark.pipeline.merging` merges with others. Sums are updated with each entry, so
+reading them takes the same time with a million segments as with a few.
 
 A tap numbers its messages without gaps. The known messages of a tap are therefore stored as
 stretches: pairs of a first and a last number.
@@ -15,21 +15,20 @@ stretches: pairs of a first and a last number.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
+from operator import attrgetter
 from pathlib import Path
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from specwire.runtime.capture.names import is_compacted
 from specwire.runtime.spark.pipeline.commit import Area, Run, visible_files
-from specwire.runtime.spark.reading.position import Stretch, join
+from specwire.runtime.spark.reading.position import Stretch, join, without
 
 TABLE = "segments"
-MERGED_AFTER = 64
 
 
 class Outcome(StrEnum):
@@ -48,7 +47,7 @@ class Outcome(StrEnum):
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One segment at the time of its inspection.
+    """One segment at the time of its inspection; the fields are the columns of the table.
 
     Attributes:
         name: file name.
@@ -104,26 +103,22 @@ class Entry(msgspec.Struct, frozen=True):
 
 _State = tuple[str, int, int]
 
-_TEXT, _NUMBER = pa.string(), pa.int64()
-_COLUMNS: dict[str, pa.DataType] = {
-    "name": _TEXT,
-    "size": _NUMBER,
-    "modified": _NUMBER,
-    "run": _NUMBER,
-    "outcome": _TEXT,
-    "reason": _TEXT,
-    "rows": _NUMBER,
-    "repeated": _NUMBER,
-    "tap": _TEXT,
-    "edition": _TEXT,
-    "dropped": _NUMBER,
-    "taps": pa.list_(_TEXT),
-    "stretches": pa.list_(pa.list_(_NUMBER)),
-    "protocols": pa.list_(_TEXT),
-    "first": _NUMBER,
-    "last": _NUMBER,
+_LISTS: dict[str, pa.DataType] = {
+    "taps": pa.list_(pa.string()),
+    "stretches": pa.list_(pa.list_(pa.int64())),
+    "protocols": pa.list_(pa.string()),
 }
-SCHEMA = pa.schema(_COLUMNS)
+_TEXT: pa.DataType = pa.string()
+_NUMBER: pa.DataType = pa.int64()
+_TEXTS = ("name", "outcome", "reason", "tap", "edition")
+SCHEMA = pa.schema(
+    {name: _LISTS.get(name, _TEXT if name in _TEXTS else _NUMBER) for name in Entry.__struct_fields__}
+)
+TOTALS = ("captured messages", "late messages", "repeated messages")
+"""Sums over the readable segments.
+
+Repeated messages of a compacted segment are in none, because compaction repeats them on purpose.
+"""
 
 
 class Ledger:
@@ -132,13 +127,12 @@ class Ledger:
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self._entries: dict[_State, Entry] = {}
         self._latest: dict[str, Entry] = {}
+        self._told: dict[_State, Entry] = {}
         self._known: dict[str, tuple[Stretch, ...]] = {}
         self._settled: dict[str, int] = {}
         self._dropped: dict[str, int] = {}
-        self._quarantined: dict[str, Entry] = {}
-        self._odd: dict[_State, Entry] = {}
         self._sums: Counter[str] = Counter()
-        self._take(list(entries))
+        self._take(entries)
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self._entries.values())
@@ -146,17 +140,14 @@ class Ledger:
     def add(self, entries: Iterable[Entry]) -> Ledger:
         """Return a ledger with these entries added."""
         whole = Ledger()
-        whole._entries, whole._latest = dict(self._entries), dict(self._latest)
-        whole._known, whole._settled, whole._dropped = self.known(), self.settled(), dict(self._dropped)
-        whole._quarantined, whole._odd, whole._sums = dict(self._quarantined), dict(self._odd), self.sums()
-        whole._take(list(entries))
+        vars(whole).update({name: value.copy() for name, value in vars(self).items()})
+        whole._take(entries)
         return whole
 
-    def _take(self, entries: Sequence[Entry]) -> None:
+    def _take(self, entries: Iterable[Entry]) -> None:
         fresh: dict[str, list[Stretch]] = {}
         for entry in entries:
-            self._weigh(entry, self._entries.get(entry.state))
-            self._entries[entry.state] = self._latest[entry.name] = entry
+            self._replace(entry)
             if entry.outcome == Outcome.QUARANTINED:
                 continue
             self._dropped[entry.tap] = max(self._dropped.get(entry.tap, 0), entry.dropped)
@@ -167,17 +158,29 @@ class Ledger:
         for tap, found in fresh.items():
             self._known[tap] = join([*self._known.get(tap, ()), *found])
 
-    def _weigh(self, entry: Entry, before: Entry | None) -> None:
-        """Add an entry to the sums and the reported segments, in place of `before`."""
-        self._sums.update(_sums_of(entry))
-        if before is not None:
-            self._sums.subtract(_sums_of(before))
-        self._quarantined.pop(entry.name, None)
-        self._odd.pop(entry.state, None)
-        if entry.outcome == Outcome.QUARANTINED:
-            self._quarantined[entry.name] = entry
-        elif entry.reason:
-            self._odd[entry.state] = entry
+    def _replace(self, entry: Entry) -> None:
+        """Add an entry to the sums and the reported segments, in place of those it replaces."""
+        state = entry.state
+        if (same := self._entries.get(state)) is not None:
+            self._weigh(same, -1)
+            self._told.pop(state, None)
+        before = self._latest.get(entry.name)
+        if before is not None and before.outcome == Outcome.QUARANTINED:
+            self._told.pop(before.state, None)
+        self._weigh(entry, 1)
+        if entry.reason:
+            self._told[state] = entry
+        self._entries[state] = self._latest[entry.name] = entry
+
+    def _weigh(self, entry: Entry, sign: int) -> None:
+        """Add an entry to the sums, or subtract it."""
+        sums, taken = self._sums, sign * entry.taken
+        sums[entry.outcome] += sign
+        if entry.outcome != Outcome.QUARANTINED:
+            repeated = 0 if is_compacted(entry.name) else sign * entry.repeated
+            sums["captured messages"] += taken + repeated
+            sums["repeated messages"] += repeated
+            sums["late messages"] += taken if entry.outcome == Outcome.LATE else 0
 
     def has(self, name: str, size: int, modified: int) -> bool:
         """Return whether the file was inspected in this state."""
@@ -187,104 +190,52 @@ class Ledger:
         """Return the latest entry of a file name."""
         return self._latest.get(name)
 
-    def quarantined(self) -> list[Entry]:
-        """Return, sorted by name, the unreadable segments, without those that became readable."""
-        return sorted(self._quarantined.values(), key=lambda entry: entry.name)
-
-    def odd(self) -> list[Entry]:
-        """Return the unusual segments: those that were read and have a reason."""
-        return list(self._odd.values())
+    def told(self) -> list[Entry]:
+        """Return the unreadable segments, without those that became readable, and unusual ones."""
+        return list(self._told.values())
 
     def sums(self) -> Counter[str]:
         """Return the number of segments by outcome, and of messages by the names in `TOTALS`."""
-        return Counter(self._sums)
+        return self._sums.copy()
 
     def known(self) -> dict[str, tuple[Stretch, ...]]:
         """Return, by tap, the `seq` of all messages in the tables, including late ones."""
-        return dict(self._known)
+        return self._known.copy()
 
     def settled(self) -> dict[str, int]:
         """Return, by tap, the greatest `seq` that is not late."""
-        return dict(self._settled)
+        return self._settled.copy()
 
     def dropped(self) -> dict[str, int]:
         """Return, by tap, the number of dropped messages as of its last segment."""
         return {tap: number for tap, number in self._dropped.items() if tap}
 
 
-TOTALS = ("captured messages", "late messages", "repeated messages")
-"""Sums over the readable segments.
-
-Repeated messages of a compacted segment are in none, because compaction repeats them on purpose.
-"""
-
-
-def _sums_of(entry: Entry) -> Mapping[str, int]:
-    if entry.outcome == Outcome.QUARANTINED:
-        return {entry.outcome: 1}
-    on_purpose = is_compacted(entry.name)
-    late = entry.taken if entry.outcome == Outcome.LATE else 0
-    messages = (entry.taken if on_purpose else entry.rows, late, 0 if on_purpose else entry.repeated)
-    return {entry.outcome: 1, **dict(zip(TOTALS, messages, strict=True))}
-
-
 def read_ledger(out: Path) -> Ledger:
     """Return the ledger of an output folder; an empty one if there is none."""
-    files = visible_files(out / TABLE)
-    rows = (row for file in files for row in pq.read_table(file, schema=SCHEMA).to_pylist())
-    return Ledger(msgspec.convert(row, Entry) for row in rows)
+    entries: list[Entry] = []
+    for file in visible_files(out / TABLE):
+        columns = pq.read_table(file, schema=SCHEMA).columns
+        entries += map(Entry, *(column.to_pylist() for column in columns))
+    # A merged file has the number of the run that merged it.
+    return Ledger(sorted(entries, key=attrgetter("run")))
 
 
 def write_entries(run: Run, entries: Sequence[Entry]) -> None:
-    """Stage the rows of a run, merged with all earlier rows if these are in too many files."""
-    files = visible_files(run.out / TABLE)
-    added = pa.Table.from_pylist([msgspec.to_builtins(entry) for entry in entries], schema=SCHEMA)
-    if len(files) >= MERGED_AFTER:
-        added = _without_replaced(
-            pa.concat_tables([*(pq.read_table(file, schema=SCHEMA) for file in files), added])
-        )
-        run.replace(files)
-    if added.num_rows:
+    """Stage the entries of a run."""
+    if entries:
         folder = run.folder(Area.ADDED, TABLE)
         folder.mkdir(parents=True)
-        pq.write_table(added, folder / "part-0.parquet")
+        rows = pa.Table.from_pylist(msgspec.to_builtins(entries), schema=SCHEMA)
+        # Without Arrow's description, merged files have the schema of those that are merged.
+        pq.write_table(rows, folder / "part-0.parquet", store_schema=False)
 
 
-def _without_replaced(rows: pa.Table) -> pa.Table:
-    """Return rows without those that a later row replaces."""
-    numbered = rows.append_column("row", pa.array(range(rows.num_rows), pa.int64()))
-    last = numbered.group_by(["name", "size", "modified"]).aggregate([("row", "max")])["row_max"]
-    return rows.take(last.take(pc.array_sort_indices(last)))
-
-
-def overlap(ours: Iterable[Stretch], theirs: Iterable[Stretch]) -> tuple[Stretch, ...]:
+def overlap(ours: Sequence[Stretch], theirs: Sequence[Stretch]) -> tuple[Stretch, ...]:
     """Return the numbers in both; the stretches of each side ascend and do not touch."""
-    found: list[Stretch] = []
-    others = list(theirs)
-    for first, last in ours:
-        found += (
-            (max(first, begin), min(last, end)) for begin, end in others if begin <= last and first <= end
-        )
-    return tuple(found)
-
-
-def first_without(ours: Iterable[Stretch], theirs: Iterable[Stretch]) -> int | None:
-    """Return the least number in `ours` that is not in `theirs`; None if there is none."""
-    others = list(theirs)
-    for first, last in ours:
-        for begin, end in others:
-            if begin <= first <= end:
-                first = end + 1
-        if first <= last:
-            return first
-    return None
+    return tuple(without(ours, without(ours, theirs)))
 
 
 def count(stretches: Iterable[Stretch]) -> int:
     """Return how many numbers are in stretches that do not overlap."""
     return sum(last - first + 1 for first, last in stretches)
-
-
-def runs_of(numbers: Iterable[int]) -> tuple[Stretch, ...]:
-    """Return single numbers as stretches."""
-    return join((number, number) for number in numbers)

@@ -23,7 +23,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from specwire.runtime.spark.pipeline.commit import Area, Run, visible_files
+from specwire.runtime.spark.pipeline.commit import Area, Run
 from specwire.runtime.spark.pipeline.store import ROW_SCHEMA
 from specwire.runtime.spark.pipeline.writing import open_table
 
@@ -53,35 +53,32 @@ def merge_small(run: Run, tables: Iterable[str]) -> None:
     left = RUN_OCTETS
     for table in tables:
         for folder, files in _find_crowded(run, table):
-            octets = sum(path.stat().st_size for path in files)
-            if octets > left:
+            left -= sum(path.stat().st_size for path in files)
+            if left < 0:
                 return
-            left -= octets
             _merge(run, folder, files)
 
 
 def _find_crowded(run: Run, table: str) -> Iterator[tuple[Path, list[Path]]]:
     """Yield the files of each tier of which a partition has too many, with its folder."""
-    there = [path for path in visible_files(run.out / table) if path not in run.replaced]
-    tiers: dict[tuple[Path, int], list[Path]] = {}
+    there = [path for path in run.files(table) if path not in run.replaced]
+    partitions: dict[Path, list[Path]] = {}
     for path in there:
         if path.name.startswith(f"{Area.ADDED}-"):
-            tiers.setdefault((path.parent, _tier(path)), []).append(path)
-    crowded = {key: files for key, files in tiers.items() if len(files) >= MERGED_AFTER}
+            partitions.setdefault(path.parent, []).append(path)
+    crowded = {folder: files for folder, files in partitions.items() if len(files) >= MERGED_AFTER}
     if not crowded:
         return
-    schema = _schema(
-        max([*there, *run.staged(table)], key=lambda path: (run.staging in path.parents, path.name))
-    )
-    for (parent, tier), files in sorted(crowded.items()):
-        alike = [path for path in files if tier < len(TIERS_OCTETS) and _schema(path).equals(schema, True)]
-        if len(alike) >= MERGED_AFTER:
-            yield parent.relative_to(run.out), alike
-
-
-def _tier(path: Path) -> int:
-    size = path.stat().st_size
-    return sum(size >= octets for octets in TIERS_OCTETS)
+    schema = _schema(max(run.staged(table) or there, key=lambda path: path.name))
+    for folder, files in crowded.items():
+        tiers: list[list[Path]] = [[] for _ in (*TIERS_OCTETS, "larger")]
+        for path in files:
+            size = path.stat().st_size
+            tiers[sum(size >= octets for octets in TIERS_OCTETS)].append(path)
+        for alike in tiers[:-1]:
+            alike = [path for path in alike if _schema(path).equals(schema, True)]
+            if len(alike) >= MERGED_AFTER:
+                yield folder.relative_to(run.out), alike
 
 
 def _schema(path: Path) -> pa.Schema:

@@ -130,7 +130,11 @@ def find_work(
         request=msgspec.structs.replace(request, asked=asked),
         intake=intake,
         ledger=ledger,
-        unanswered=request.answering and (run.before.answered < run.before.run or lacks_answers(store)),
+        unanswered=request.answering
+        and (
+            run.before.answered < run.before.run
+            or any(lacks_answers(store, protocol) for protocol in store.protocols())
+        ),
         waiting=request.answering and request.late == "rebuild" and bool(store.files(LATE)),
     )
 

@@ -18,8 +18,8 @@ committed files without the replaced ones, and staged files.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
 
@@ -55,10 +55,16 @@ class Store:
     def __init__(self, out: Path) -> None:
         self.out = out
         self._kept: tuple[int, Ledger, pa.Table] = (0, Ledger(), SCHEMA.empty_table())
+        self._run: Run | None = None
 
-    def begin(self) -> AbstractContextManager[Run]:
+    @contextmanager
+    def begin(self) -> Iterator[Run]:
         """Begin a run; see `specwire.runtime.spark.pipeline.commit.begin`."""
-        return begin(self.out)
+        with begin(self.out) as self._run:
+            try:
+                yield self._run
+            finally:
+                self._run = None
 
     @property
     def manifest(self) -> Manifest:
@@ -134,8 +140,8 @@ class Store:
         return {name: table for name, table in found.items() if table is not None} or None
 
     def files(self, table: str) -> list[Path]:
-        """Return the files of a table, sorted."""
-        return visible_files(self.out / table)
+        """Return the committed files of a table, sorted. They are listed once in a run."""
+        return self._run.files(table) if self._run else visible_files(self.out / table)
 
     def _table(self, spark: SparkSession, table: str) -> DataFrame | None:
         return read_files(spark, self.out / table, self.files(table))
@@ -222,6 +228,13 @@ class View:
         if found:
             return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), found)
         return self._without_rows(table, there, staged)
+
+    def changes(self, table: str) -> bool:
+        """Return whether the run adds or removes files of a table."""
+        root = self._store.out / table
+        return any(path.is_relative_to(root) for path in self._run.replaced) or any(
+            self._run.staged(table, area) for area in Area
+        )
 
     def dates(self, table: str, protocol: str) -> set[str]:
         """Return the dates at which the run adds or removes rows of a protocol in a table.

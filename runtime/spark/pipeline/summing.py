@@ -174,18 +174,15 @@ def add_timelines(timelines: Iterable[Timeline]) -> Timeline:
 
 def count_segments(ledger: Ledger) -> Segments:
     """Count segments by outcome, and list unreadable and unusual ones."""
-    numbers, quarantined = ledger.sums(), ledger.quarantined()
-    told = [
-        SetAside(entry.run, entry.name, entry.outcome, entry.reason)
-        for entry in (*quarantined, *ledger.odd())
-    ]
+    numbers = ledger.sums()
+    told = [SetAside(entry.run, entry.name, entry.outcome, entry.reason) for entry in ledger.told()]
     told.sort(key=lambda item: (-item.run, item.outcome != Outcome.QUARANTINED, item.name))
     return Segments(
         read=numbers[Outcome.READ],
         partial=numbers[Outcome.PARTIAL],
         duplicate=numbers[Outcome.DUPLICATE],
         late=numbers[Outcome.LATE],
-        quarantined=len(quarantined),
+        quarantined=sum(item.outcome == Outcome.QUARANTINED for item in told),
         told=tuple(told[:TOLD]),
     )
 

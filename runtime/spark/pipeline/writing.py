@@ -55,6 +55,9 @@ SETTINGS = {
     # otherwise on disk. Java's serialization to disk holds a hundred batches of rows at a time.
     "spark.sql.files.maxPartitionBytes": str(16 << 20),
     "spark.sql.inMemoryColumnarStorage.batchSize": "1000",
+    # List the files of a table in the driver. Beyond 32 files Spark would run a job with a task for
+    # each: 5 s of processor time for the 365 files of a year, instead of 0.2 s.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": str(1 << 30),
 }
 """Session settings that the tables depend on, in any session of the caller."""
 

@@ -73,7 +73,7 @@ class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.others[at : at + 1] == (name,):
             return True
         read = read_name(name)
-        return read is not None and not _without([(read.first, read.last)], self.taps.get(read.tap, ()))
+        return read is not None and not without([(read.first, read.last)], self.taps.get(read.tap, ()))
 
     def seq_before(self, name: str) -> int | None:
         """Return the greatest `seq` of a file that was read from other files.
@@ -85,7 +85,7 @@ class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if read is None or not read.compacted:
             return -1
         whole = (read.first, read.last)
-        left = _without([whole], self.taps.get(read.tap, ()))
+        left = without([whole], self.taps.get(read.tap, ()))
         if left == [whole]:
             return -1
         return self.seqs.get(read.tap) if len(left) == 1 and left[0][1] == read.last else None
@@ -146,7 +146,7 @@ class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 compacted.setdefault(read.tap, []).append((read.first, read.last))
         for tap, stretches in self.taps.items():
             elsewhere = join([*earlier.taps.get(tap, ()), *compacted.get(tap, ())])
-            for first, last in _without(stretches, elsewhere):
+            for first, last in without(stretches, elsewhere):
                 names += (segment_name(tap, number) for number in range(first, last + 1))
         return [*names, *others]
 
@@ -162,8 +162,8 @@ def join(stretches: Iterable[Stretch]) -> tuple[Stretch, ...]:
     return tuple(joined)
 
 
-def _without(stretches: Sequence[Stretch], known: Sequence[Stretch]) -> list[Stretch]:
-    """Return the numbers of `stretches` that are not in `known`."""
+def without(stretches: Sequence[Stretch], known: Sequence[Stretch]) -> list[Stretch]:
+    """Return the numbers of `stretches` that are not in `known`, both in ascending order."""
     left: list[Stretch] = []
     for first, last in stretches:
         at = first

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from specwire.runtime.spark.answers.answer import Frames
+from specwire.runtime.spark.answers.answer import Continued, Frames, RollUp
 from specwire.runtime.spark.answers.dialogs import conversations
 from specwire.runtime.spark.answers.protocol_specifics import SPECIFICS, ProtocolSpecifics, specifics_of
 from specwire.runtime.spark.answers.registry import CONTINUED, ROLL_UPS, continued, roll_ups
@@ -29,7 +29,7 @@ def test_specifics_are_of_known_protocols_and_messages() -> None:
 
 def test_a_roll_up_comes_after_the_answers_that_it_reads() -> None:
     """Names are unique, and each table is written by one answer."""
-    answers = (*CONTINUED, *ROLL_UPS)
+    answers: tuple[Continued | RollUp, ...] = (*CONTINUED, *ROLL_UPS)
     tables = [table for answer in answers for table in answer.writes]
     assert len({answer.name for answer in answers}) == len(answers)
     assert len(set(tables)) == len(tables)

@@ -23,9 +23,7 @@ from specwire.runtime.spark.pipeline.commit import (
 )
 from specwire.runtime.spark.pipeline.manifest import Manifest, read_manifest
 from specwire.runtime.spark.pipeline.store import partition, partition_date
-from tests.runtime.spark.pipeline.dying import Killed, dying, kill_before_each_call
-
-__all__ = ["dying"]
+from tests.runtime.spark.pipeline.faults import Killed, kill_before_each_call
 
 TABLE = "typed/filemq/Nom"
 
@@ -106,12 +104,12 @@ def test_a_run_without_commit_leaves_nothing(tmp_path: Path) -> None:
     assert sorted(path.name for path in out.iterdir() if path.name[0] == ".") == [LOCK]
 
 
-def test_a_killed_run_is_all_or_nothing(tmp_path: Path, dying: list[int]) -> None:
+def test_a_killed_run_is_all_or_nothing(tmp_path: Path) -> None:
     """Killed before each call that changes the folder; then another begins, and the folder is old or new."""
     base = tmp_path / "base"
     first_run(base)
     seen: list[int] = []
-    for calls, out in kill_before_each_call(dying, base, second_run):
+    for calls, out in kill_before_each_call(base, second_run):
         with begin(out):
             pass
         state = state_of(out)
@@ -139,20 +137,11 @@ def test_what_a_killed_run_still_writes_is_not_found(tmp_path: Path) -> None:
         assert not killed.staging.exists()
 
 
-def test_a_killed_first_run_leaves_the_folder_ours(tmp_path: Path, dying: list[int]) -> None:
+def test_a_killed_first_run_leaves_the_folder_ours(tmp_path: Path) -> None:
     """Killed before each call that changes the folder, the journal's among them; another run can begin."""
     seen: list[int] = []
     asides = 0
-    for calls in range(200):
-        out = tmp_path / f"out{calls}"
-        dying[0] = calls
-        try:
-            first_run(out)
-        except Killed:
-            finished = False
-        else:
-            finished = True
-        dying[0] = 10**6
+    for calls, out in kill_before_each_call(tmp_path / "out", first_run):
         asides += (out / ASIDE).exists()
         with begin(out):
             pass
@@ -160,10 +149,8 @@ def test_a_killed_first_run_leaves_the_folder_ours(tmp_path: Path, dying: list[i
         if seen[-1]:
             assert state_of(out) == FIRST, f"killed at call {calls}"
         assert not (out / ASIDE).exists()
-        if finished:
-            break
     assert seen == sorted(seen) and seen[0] == 0 and seen[-1] == 1
-    assert asides >= 2, "before it is synced and before it is renamed"
+    assert asides >= 3, "before it is whole, before it is synced and before it is renamed"
 
 
 @pytest.fixture
@@ -207,6 +194,25 @@ def test_a_damaged_journal_is_one_sentence(stopped: Path, octets: bytes, sentenc
         pass
     assert state_of(stopped) == FIRST
     assert list(stopped.glob(f"{STAGING}*"))
+
+
+def test_a_journal_of_version_0_1_is_completed(tmp_path: Path) -> None:
+    """Written by hand, as that version wrote it; a file is in place already, and one is removed."""
+    out = tmp_path / "out"
+    first_run(out)
+    staged = out / ".staging-000002-0a1b2c3d"
+    for path in (staged / "run" / TABLE / "part-0.parquet", out / TABLE / "run-000002-0000.parquet"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"row": [8]}), path)
+    (out / ".journal.json").write_text(
+        '{"run":2,"moves":['
+        f'[".staging-000002-0a1b2c3d/run/{TABLE}/part-1.parquet","{TABLE}/run-000002-0000.parquet"],'
+        f'[".staging-000002-0a1b2c3d/run/{TABLE}/part-0.parquet","{TABLE}/run-000002-0001.parquet"]],'
+        f'"removals":["{TABLE}/date=2026-01-02/run-000001-0000.parquet"]}}'
+    )
+    with begin(out):
+        assert rows_of(out, TABLE) == [8, 8]
+        assert not staged.exists() and not (out / JOURNAL).exists()
 
 
 def test_a_lost_file_does_not_count_as_moved(stopped: Path) -> None:

@@ -7,6 +7,7 @@ import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -17,13 +18,14 @@ from specwire.runtime.spark.pipeline.commit import begin, visible_files
 from specwire.runtime.spark.pipeline.counts import SCHEMA as COUNTS
 from specwire.runtime.spark.pipeline.intake import Intake, take_in
 from specwire.runtime.spark.pipeline.ledger import (
-    MERGED_AFTER,
+    TABLE,
     Entry,
     Ledger,
     Outcome,
     read_ledger,
     write_entries,
 )
+from specwire.runtime.spark.pipeline.merging import MERGED_AFTER, merge_small
 from specwire.runtime.spark.pipeline.summing import count_segments, total
 from tests.runtime.spark import captures
 
@@ -277,10 +279,15 @@ def test_the_ledger_is_kept(tmp_path: Path) -> None:
         first=1, last=int(datetime(2026, 1, 2, tzinfo=UTC).timestamp() * 1e6),
     )  # fmt: skip
     entries = [entry]
-    for number in range(MERGED_AFTER + 2):
-        with begin(tmp_path / "out") as run:
-            write_entries(run, entries[-1:])
-            run.commit(run.before)
+    for number in range(2, MERGED_AFTER + 3):
         entries.append(Entry(f"{number}.parquet", number, 0, run=number, outcome=Outcome.READ))
-    assert list(read_ledger(tmp_path / "out")) == entries[:-1]
-    assert len(visible_files(tmp_path / "out" / "segments")) == 2
+    entries[-1] = msgspec.structs.replace(entry, run=entries[-1].run, reason="")
+    for entry in entries:
+        with begin(tmp_path / "out") as run:
+            write_entries(run, [entry])
+            merge_small(run, [TABLE])
+            run.commit(run.before)
+    ledger = read_ledger(tmp_path / "out")
+    assert list(ledger) == [entries[-1], *entries[1:-1]], "the last one replaces the first"
+    assert ledger.told() == []
+    assert len(visible_files(tmp_path / "out" / "segments")) == 3, "the merged one, and those of two runs"

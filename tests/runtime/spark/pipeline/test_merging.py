@@ -1,4 +1,7 @@
-"""Small files of a partition become few, no row of them is lost or comes twice, and nobody sees them half merged."""
+"""Small files of a partition become few, and no row of them is lost or comes twice.
+
+Runs that merge and are killed are in `test_histories`.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,6 @@ from specwire.runtime.spark.pipeline.manifest import read_manifest
 from specwire.runtime.spark.pipeline.merging import merge_small
 from specwire.runtime.spark.pipeline.store import ROW_SCHEMA
 from specwire.runtime.spark.pipeline.writing import open_table
-from tests.runtime.spark.pipeline.dying import dying, kill_before_each_call
-
-__all__ = ["dying"]
 
 MANY = 4
 TABLE = "typed/filemq/Nom"
@@ -130,18 +130,3 @@ def test_rows_are_gathered_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyP
     merged = max(visible_files(out / TABLE), key=lambda path: pq.read_metadata(path).num_rows)
     assert pq.read_metadata(merged).num_row_groups == 2 * MANY
     assert rows_of(out) == wanted(2 * MANY + 1)
-
-
-def test_a_killed_merge_is_all_or_nothing(tmp_path: Path, dying: list[int]) -> None:
-    """Killed before each call that changes the folder, then begun again: the rows are those of before, or all."""
-    base = tmp_path / "base"
-    for number in range(MANY):
-        add(base, number, merge=False)
-    seen: list[int] = []
-    for calls, out in kill_before_each_call(dying, base, lambda out: add(out, MANY)):
-        with begin(out):
-            pass
-        rows = rows_of(out)
-        assert rows in (wanted(MANY), wanted(MANY + 1)), f"killed at call {calls}"
-        seen.append(len(rows))
-    assert seen == sorted(seen) and seen[0] < seen[-1] and len(seen) > 10

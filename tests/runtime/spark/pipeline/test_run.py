@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -14,12 +15,15 @@ from pyspark.sql import SparkSession
 from specwire.runtime.capture import CaptureError
 from specwire.runtime.capture.segments import list_files
 from specwire.runtime.spark.errors import InputError
-from specwire.runtime.spark.pipeline.advance import FEW_MESSAGES, FEW_OCTETS, advance, is_few, run
-from specwire.runtime.spark.pipeline.commit import begin, visible_files
-from specwire.runtime.spark.pipeline.manifest import Asked, Manifest
+from specwire.runtime.spark.pipeline import advance as advancing
+from specwire.runtime.spark.pipeline.advance import FEW_MESSAGES, FEW_OCTETS, advance, measure, run
+from specwire.runtime.spark.pipeline.commit import Area, begin, visible_files
+from specwire.runtime.spark.pipeline.ledger import Entry, Outcome
+from specwire.runtime.spark.pipeline.manifest import Asked
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import Store
 from specwire.runtime.spark.pipeline.summary import ErrorCount, Summary, Totals, TypeCount
+from specwire.runtime.spark.pipeline.taking import Sorted
 from specwire.runtime.spark.report.page import draw_report
 from tests.runtime.spark import captures
 
@@ -251,14 +255,34 @@ def test_a_capture_without_messages_is_one_sentence(tmp_path: Path) -> None:
         run(Request(folder), tmp_path / "out", target="not a master")
 
 
-def test_a_run_is_small_by_all_that_its_answers_read(tmp_path: Path) -> None:
-    """By its messages and the octets of its segments, and by the folder's messages where it brings answers up to date."""
-    request = Request(tmp_path / "capture")
-    with begin(tmp_path / "out") as started:
-        assert is_few(started, request, FEW_MESSAGES, FEW_OCTETS)
-        assert not is_few(started, request, FEW_MESSAGES + 1, 0)
-        assert not is_few(started, request, 1, FEW_OCTETS + 1)
-        started.before = Manifest(rows={"typed/flux/Request": FEW_MESSAGES, "frames": FEW_MESSAGES})
-        assert is_few(started, request, 0, 0)
-        assert not is_few(started, request, 1, 0)
-        assert is_few(started, msgspec.structs.replace(request, answers=False), 1, 0)
+def test_a_run_is_small_by_the_messages_that_it_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own, and where it updates answers those of its dates, of dates with open rows, and unanswered ones."""
+    monkeypatch.setattr(advancing, "FEW_EARLIER", 79)
+    out = tmp_path / "out"
+    for day, area in ((1, Area.ADDED), (2, Area.ADDED), (3, Area.OPEN)):
+        with begin(out) as earlier:
+            for folder in (
+                earlier.folder(Area.ADDED, f"typed/flux/Request/date=2026-01-0{day}"),
+                earlier.folder(area, f"answers/requests/protocol=flux/date=2026-01-0{day}"),
+            ):
+                folder.mkdir(parents=True)
+                pq.write_table(pa.table({"row": range(40)}), folder / "part-0.parquet")
+            earlier.commit(msgspec.structs.replace(earlier.before, answered=earlier.number))
+
+    def few(messages: int, *, day: int = 4, size: int = 1, answered: int = 3, **more: bool) -> bool:
+        at = int(datetime(2026, 1, day, tzinfo=UTC).timestamp()) * 10**6
+        entry = Entry("a", size, 0, 4, Outcome.READ, rows=messages, first=at, last=at)
+        work = Sorted((), (), (), (entry,), messages, more.get("rebuild", False))
+        with begin(out) as run:
+            run.before = msgspec.structs.replace(run.before, answered=answered)
+            return measure(run, work, ["flux"] if more.get("answers", True) else []).few
+
+    assert few(FEW_MESSAGES), "and 40 of the date with open rows"
+    assert not few(FEW_MESSAGES + 1)
+    assert not few(1, day=1), "80 with those of its date"
+    assert few(1, day=1, answers=False)
+    assert not few(1, answered=1), "80 with those of run 2"
+    assert not few(1, rebuild=True)
+    assert few(1, size=FEW_OCTETS) and not few(1, size=FEW_OCTETS + 1)
