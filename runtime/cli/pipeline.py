@@ -223,8 +223,8 @@ def show_summary(summary: Summary, out: Path) -> None:
     if console.measure(types, options=console.options.update(max_width=BOUNDLESS)).maximum > console.width:
         types = _rich_table(type_table(summary, by_tap=False))
     console.print(types)
-    if summary.errors:
-        console.print(_rich_table(error_table(summary)))
+    if (errors := error_table(summary)) is not None:
+        console.print(_rich_table(errors))
     console.print(
         f"{summary.messages:,} messages, {size_text(summary.octets)}, {summary.undecoded:,} not decoded, "
         f"{summary.dropped:,} dropped while capturing; {summary.elapsed_s:.1f} s on Spark",
