@@ -256,8 +256,8 @@ def _rich_table(table: Table) -> RichTable:
     from specwire.runtime.spark.report.text import THIN_SPACE
 
     shown = RichTable(title=table.title, title_justify="left", caption=table.note, caption_justify="left")
-    for at, name in enumerate(table.head):
-        shown.add_column(Text(name), justify="left" if at < table.labels else "right", overflow="fold")
+    for column in table.columns:
+        shown.add_column(Text(column.name), justify="left" if column.word else "right", overflow="fold")
     for row in table.rows:
         shown.add_row(*(Text(show(cell, keep=THIN_SPACE)) for cell in row))
     return shown

@@ -181,12 +181,11 @@ def time_axis(scale: Scale, begin: datetime, bottom: float, ticks: int) -> Itera
 
 
 def plot_messages(
-    timeline: Timeline, origin: datetime, *, unit: str = "type", bars: int = STRETCHES, sql: str = ""
+    timeline: Timeline, origin: datetime, *, bars: int = STRETCHES, sql: str = ""
 ) -> Figure | None:
     """Draw messages over time as at most `bars` stacked bars; None if there are none.
 
-    `origin` is the start of the stretch with index 0. The chart begins at the first bar. `unit`
-    names what the colours distinguish.
+    `origin` is the start of the stretch with index 0. The chart begins at the first bar.
     """
     if not timeline.buckets:
         return None
@@ -207,7 +206,7 @@ def plot_messages(
     legend = [(colour, f"{name} {count_text(sums[name])}") for name, colour in colours.items()]
     note = "Red marks: some messages did not decode." if UNDECODED in totals else ""
     largest = ", ".join(f"{name} {count_text(messages)}" for name, messages in _rank(totals)[:5])
-    description = f"{count_text(totals.total())} messages by {unit} over time: {largest}."
+    description = f"{count_text(totals.total())} messages over time: {largest}."
     return draw_figure("Messages over time", note, description, legend, draw, sql=sql)
 
 
@@ -282,61 +281,40 @@ def _bucket_text(bucket: Bucket, moment: datetime, width_s: float, *, dated: boo
 
 
 def plot_latency(bins: Sequence[LatencyBin], *, sql: str = "") -> Figure | None:
-    """Draw the distribution of latencies on a logarithmic axis; None if nothing was answered.
+    """Draw the distribution of the latencies of a protocol, which has requests, jobs or files.
 
-    Each kind is drawn as a share of its own total: there may be a million requests and a hundred
-    files.
+    The time axis is logarithmic. None if nothing was answered.
     """
     if not bins:
         return None
-    counts: dict[str, Counter[int]] = {}
-    for item in sorted(bins, key=lambda item: item.kind):
-        counts.setdefault(item.kind, Counter())[item.bin] += item.count
-    colours = dict(zip(counts, SERIES, strict=False))
+    kind = KINDS.get(bins[0].kind, bins[0].kind)
+    counts = Counter({item.bin: item.count for item in bins})
 
     def draw(wide: bool) -> tuple[float, Iterator[str]]:
-        return BARS_HEIGHT, _latency_bars(counts, colours, wide)
+        return BARS_HEIGHT, _latency_bars(counts, kind, wide)
 
-    medians = "; ".join(
-        f"{KINDS.get(kind, kind)}: median about {micros_text(_median_us(found))}"
-        for kind, found in counts.items()
-    )
+    total, median = count_text(counts.total()), micros_text(_median_us(counts))
     note = (
-        f"{medians[0].upper()}{medians[1:]}. A time runs from the first message of a request, job or file to its "
-        "last, by the clock of one tap. The time axis is logarithmic."
+        f"{total} {kind}; the median is about {median}. A time runs from the first message to the last one, by the "
+        "clock of one tap. The time axis is logarithmic."
     )
-    legend = [
-        (colours[kind], f"{KINDS.get(kind, kind)} {count_text(found.total())}")
-        for kind, found in counts.items()
-    ]
-    return draw_figure("Latency", note, f"Distribution of latencies, {medians}.", legend, draw, sql=sql)
+    return draw_figure(
+        "Latency", note, f"Latencies of {total} {kind}, median about {median}.", (), draw, sql=sql
+    )
 
 
-def _latency_bars(
-    counts: Mapping[str, Counter[int]], colours: Mapping[str, str], wide: bool
-) -> Iterator[str]:
-    shares = {
-        kind: {at: 100 * count / found.total() for at, count in found.items()}
-        for kind, found in counts.items()
-    }
-    ticks = round_ticks(max(share for found in shares.values() for share in found.values()))
+def _latency_bars(counts: Counter[int], kind: str, wide: bool) -> Iterator[str]:
+    ticks = [value for value in round_ticks(max(counts.values())) if value == round(value)]
     right = (WIDE if wide else NARROW) - 14
-    y, left, grid = y_axis([(value, f"{value:g} %") for value in ticks], right, "share of the kind")
+    y, left, grid = y_axis([(value, count_text(round(value))) for value in ticks], right, kind)
     yield from grid
-    places = sorted({at for found in counts.values() for at in found})
-    x = Scale(_bin_us(places[0]), _bin_us(places[-1] + 1), left, right, log=True)
-    for at in places:
-        start, end = x.at(_bin_us(at)), x.at(_bin_us(at + 1))
-        parts = [rect(start, TOP, end - start, BOTTOM - TOP)]
-        lines = [f"{micros_text(_bin_us(at))} to {micros_text(_bin_us(at + 1))}"]
-        for kind, found in shares.items():
-            if at in found:
-                high, colour = y.at(found[at]), colours[kind]
-                # The line on top keeps a kind visible behind another.
-                parts.append(f'<g opacity=".45">{rect(start, high, end - start, BOTTOM - high, colour)}</g>')
-                parts.append(rect(start, high, end - start, 1.5, colour))
-                lines.append(f"{KINDS.get(kind, kind)}: {count_text(counts[kind][at])} ({found[at]:.2g} %)")
-        yield titled("\n".join(lines), *parts, kind="bin")
+    x = Scale(_bin_us(min(counts)), _bin_us(max(counts) + 1), left, right, log=True)
+    for place, count in sorted(counts.items()):
+        times = (_bin_us(place), _bin_us(place + 1))
+        start, end = map(x.at, times)
+        title = f"{' to '.join(map(micros_text, times))}\n{count_text(count)} {kind}"
+        bar = rect(start, y.at(count), end - start - 0.5, BOTTOM - y.at(count), SERIES[0])
+        yield titled(title, rect(start, TOP, end - start, BOTTOM - TOP), bar, kind="bin")
     powers = (10.0**power for power in range(14) if x.low <= 10.0**power <= x.high)
     texts = ((value, micros_text(value) if value < 1e6 else f"{value / 1e6:g} s") for value in powers)
     yield from x_axis(x, texts, BOTTOM, "time to the last message")

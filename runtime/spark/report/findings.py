@@ -42,14 +42,13 @@ TOPICS_KEPT = 20
 FILES_KEPT = 20
 PRESENCES_KEPT = 30
 SILENCES_KEPT = 100
-VIOLATIONS_KEPT = 50
+VIOLATIONS_KEPT = 20
 NODES_KEPT = 24
 EDGES_KEPT = 100
-EACH_KIND = 3
-"""Violations of each kind that precede more violations of frequent kinds."""
 
 READINGS = ("concurrent", "strict")
 NODE = ("node", "role")
+KIND = ("reading", "kind", "message")
 EDGE = ("kind", "source", "source_role", "target", "target_role")
 _COUNTED = {
     "topics": BY,
@@ -329,24 +328,23 @@ def _silences(frames: Frames) -> tuple[Silence, ...]:
 
 def _violation_counts(frames: Frames) -> tuple[ViolationCount, ...]:
     """Return all kinds there are; kinds and message classes are few for any capture."""
-    kinds = ("protocol", "reading", "kind", "message")
-    counted = (
-        frames["violations"]
-        .groupBy(*kinds)
-        .agg(F.count_distinct("tap", "conversation").alias("conversations"), F.count("*").alias("violations"))
+    numbers = (
+        F.count_distinct("tap", "conversation").alias("conversations"),
+        F.count("*").alias("violations"),
     )
-    order = ("protocol", "reading", F.desc("violations"), "kind", "message")
-    return _values(counted.orderBy(*order), ViolationCount)
+    counted = frames["violations"].groupBy("protocol", *KIND).agg(*numbers)
+    return _values(
+        counted.orderBy("protocol", "reading", F.desc("violations"), "kind", "message"), ViolationCount
+    )
 
 
 def _violations(frames: Frames) -> tuple[Violation, ...]:
-    """Return the first violations, some of each kind; those of the concurrent reading first."""
+    """Return some violations: the first of each kind, then the second of each, and so on."""
     moment = (F.col("ts"), F.col("tap"), F.col("seq"))
-    alike = Window.partitionBy("protocol", "reading", "kind", "message").orderBy(*moment)
-    placed = frames["violations"].withColumn("rank", F.row_number().over(alike))
-    early = placed.where(F.col("rank") <= VIOLATIONS_KEPT)
-    chosen = _first(early, [F.col("rank") > EACH_KIND, F.col("reading"), *moment], VIOLATIONS_KEPT)
-    found = _values(chosen.orderBy("reading", *moment), Violation)
+    alike = Window.partitionBy("protocol", *KIND).orderBy(*moment)
+    ranked = frames["violations"].withColumn("rank", F.row_number().over(alike))
+    early = ranked.where(F.col("rank") <= VIOLATIONS_KEPT)
+    found = _values(_first(early, ["rank", "reading", *moment], VIOLATIONS_KEPT), Violation)
     return _with_frames(found, frames["frames"]) if found and "frames" in frames else found
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import jinja2
 import msgspec
@@ -22,18 +22,16 @@ from specwire.runtime.log.text import show
 from specwire.runtime.spark.answers.particulars import takes_time
 from specwire.runtime.spark.answers.topics import PER_DECADE
 from specwire.runtime.spark.pipeline.counts import STRETCHES
-from specwire.runtime.spark.pipeline.summary import (
-    Bucket,
-    ErrorCount,
-    Summary,
-    TapCount,
-    Timeline,
-    Transfer,
-    TypeCount,
-)
+from specwire.runtime.spark.pipeline.summary import Bucket, Summary, Timeline
 from specwire.runtime.spark.protocols import known_protocols, role_name
 from specwire.runtime.spark.report.charts import SERIES, Figure, plot_latency, plot_messages
-from specwire.runtime.spark.report.findings import BINS_PER_DECADE, READINGS, Findings, Violation
+from specwire.runtime.spark.report.findings import (
+    BINS_PER_DECADE,
+    READINGS,
+    VIOLATIONS_KEPT,
+    Findings,
+    Violation,
+)
 from specwire.runtime.spark.report.peers import plot_conversations, plot_peers
 from specwire.runtime.spark.report.tables import (
     ERRORS_TITLE,
@@ -69,14 +67,12 @@ from specwire.runtime.spark.report.text import (
 
 MOST_OCTETS = 1_000_000
 """Maximum size of the page; a larger page is made again with less detail."""
-RAW_SHOWN = 20
-"""Maximum number of violations of a protocol whose raw messages are shown."""
 
 
 class Detail(NamedTuple):
     """Limits for each protocol: raw messages, bars over time, and chapters."""
 
-    raw: int = RAW_SHOWN
+    raw: int = VIOLATIONS_KEPT
     bars: int = STRETCHES
     chapters: int = 12
 
@@ -97,8 +93,6 @@ CELL_LENGTH, CELL_TITLE_LENGTH = 120, 400
 NO_FRAMES = (
     "Its octets are not available: the layer of captured frames is missing, or the tap keeps no payloads."
 )
-
-Item = TypeVar("Item", TapCount, TypeCount, ErrorCount, Transfer)
 
 
 class Card(msgspec.Struct, frozen=True):
@@ -243,18 +237,11 @@ def build_view(summary: Summary, findings: Findings, detail: Detail = DETAILS[0]
 
 def _part(summary: Summary, protocol: str) -> Summary:
     """Return the part of the summary about one protocol."""
-    return replace(
-        summary,
-        taps=_of(summary.taps, protocol),
-        types=_of(summary.types, protocol),
-        errors=_of(summary.errors, protocol),
-        transfers=_of(summary.transfers, protocol),
-        timeline=summary.timelines.get(protocol, Timeline(1.0, ())),
-    )
-
-
-def _of(items: Iterable[Item], protocol: str) -> tuple[Item, ...]:
-    return tuple(item for item in items if item.protocol == protocol)
+    parts = {
+        name: tuple(item for item in getattr(summary, name) if item.protocol == protocol)
+        for name in ("taps", "types", "errors", "transfers")
+    }
+    return replace(summary, timeline=summary.timelines.get(protocol, Timeline(1.0, ())), **parts)
 
 
 def _overview(summary: Summary, findings: Findings, origin: datetime, chapters: Sequence[Chapter]) -> Chapter:
@@ -271,7 +258,7 @@ def _overview(summary: Summary, findings: Findings, origin: datetime, chapters: 
         Bucket(index, sum(types.values()), 0, types) for index, types in sorted(by_protocol.items())
     )
     sql = query("messages_over_time", None, _millis(width_s))
-    chart = plot_messages(Timeline(width_s, buckets), origin, unit="protocol", sql=sql)
+    chart = plot_messages(Timeline(width_s, buckets), origin, sql=sql)
     sections = _sections("", (chart, segment_table(summary), tap_table(summary)))
     cards = [card for chapter in reversed(chapters) for card in chapter.cards]
     anchors = {card.section: card.anchor for card in cards if card.anchor}
@@ -307,9 +294,11 @@ def _chapter(summary: Summary, findings: Findings, origin: datetime, detail: Det
         None if name else tap_table(summary),
     )
     sections = _sections(prefix, contents)
+    chosen = sorted(
+        findings.violations[: detail.raw], key=lambda item: (item.reading, item.ts, item.tap, item.seq)
+    )
     messages = tuple(
-        _raw_message(f"{prefix}message-{number}", item, names)
-        for number, item in enumerate(choose_violations(findings.violations, detail.raw), 1)
+        _raw_message(f"{prefix}message-{number}", item, names) for number, item in enumerate(chosen, 1)
     )
     cards = _cards(summary, findings, sections, protocol if name else None, {})
     lead = " ".join(_quiet(summary, findings, protocol)) if summary.messages else ""
@@ -339,20 +328,6 @@ def _quiet(summary: Summary, findings: Findings, protocol: str | None) -> Iterat
         yield "This protocol has no requests, jobs or files whose duration could be measured."
     elif not findings.topics:
         yield "No request, job or file was seen."
-
-
-def choose_violations(found: Sequence[Violation], number: int = RAW_SHOWN) -> list[Violation]:
-    """Return `number` of them in their order.
-
-    The first of each kind, then the second ones, and so on.
-    """
-    seen: Counter[tuple[str | None, ...]] = Counter()
-    turns: list[tuple[int, int]] = []
-    for place, item in enumerate(found):
-        kind = (item.protocol, item.reading, item.kind, item.message)
-        turns.append((seen[kind], place))
-        seen[kind] += 1
-    return [found[place] for place in sorted(place for _, place in sorted(turns)[:number])]
 
 
 def _raw_message(anchor: str, item: Violation, names: Mapping[str, str]) -> RawMessage:

@@ -67,16 +67,6 @@ class Table(msgspec.Struct, frozen=True):
         return tuple(column.name for column in self.columns)
 
     @property
-    def labels(self) -> int:
-        """The number of columns of words, which come first."""
-        return sum(column.word for column in self.columns)
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The style of each column."""
-        return tuple("word" if column.word else "figure" for column in self.columns)
-
-    @property
     def rows(self) -> tuple[tuple[str, ...], ...]:
         """The values as texts; a missing value is an empty text."""
         return tuple(
@@ -101,16 +91,7 @@ def _queries() -> object:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"quote": _quote, "identifier": _identifier}
     return environment.get_template("queries.sql.j2").module
-
-
-def _quote(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _identifier(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _columns(show: Callable[[Any], str], *names: str, word: bool = False) -> tuple[TableColumn, ...]:

@@ -164,7 +164,6 @@ class Piece(msgspec.Struct, frozen=True):
     Attributes:
         octets: hexadecimal, in lines.
         printable: the same octets in ASCII.
-        shade: alternates between 0 and 1.
         more: how many octets of the field are not shown.
         fault: the error at this place.
     """
@@ -173,7 +172,6 @@ class Piece(msgspec.Struct, frozen=True):
     field: str
     octets: str
     printable: str
-    shade: int
     more: str = ""
     fault: str = ""
 
@@ -225,7 +223,6 @@ def _pieces(frame: bytes, marks: Sequence[Mark], fault: tuple[int, str] | None) 
             field=mark.field,
             octets="\n".join(line.hex(" ") for line in lines),
             printable="\n".join(map(_printable, lines)),
-            shade=number % 2,
             more=f"and {count_text(hidden)} more octets" if hidden else "",
             fault=fault[1] if fault and is_wrong else "",
         )

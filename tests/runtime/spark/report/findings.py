@@ -33,7 +33,6 @@ FINDINGS = Findings(
         LatencyBin("filemq", "rpc", 40, 3),
         LatencyBin("filemq", "rpc", 43, 10),
         LatencyBin("filemq", "rpc", 60, 1),
-        LatencyBin("filemq", "job", 62, 4),
     ),
     topics=(
         Topic("flux", "rpc", "kvs", HOSTILE, 12, 10, 1, 2, 140, 1000, 1001),

@@ -121,8 +121,8 @@ def test_empty_days_cost_nothing() -> None:
 def test_the_median_is_said_in_words() -> None:
     """Of 14 requests the seventh is in the bin 43: 10 ** (43 / 20) is 141 µs."""
     figure = drawn(plot_latency(FINDINGS.latency))
-    assert "requests: median about 141 µs" in figure.description
-    assert {text for _, text in figure.legend} == {"requests 14", "jobs 4"}
+    assert figure.note.startswith("14 requests; the median is about 141 µs.")
+    assert "<title>141 µs to 158 µs\n10 requests</title>" in figure.wide
 
 
 def test_a_chart_begins_with_its_first_bar() -> None:

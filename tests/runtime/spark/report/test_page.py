@@ -15,10 +15,8 @@ from specwire.runtime.spark.report.charts import Figure
 from specwire.runtime.spark.report.findings import Findings, Total
 from specwire.runtime.spark.report.page import (
     MOST_OCTETS,
-    RAW_SHOWN,
     View,
     build_view,
-    choose_violations,
     render_report,
 )
 from specwire.runtime.spark.report.tables import Table
@@ -110,15 +108,6 @@ def test_octets_of_long_fields_are_in_lines() -> None:
     page = render_report(SUMMARY, structs.replace(FINDINGS, violations=(broken,)))
     line = " ".join(["78"] * 16)
     assert f"<td>{line}\n{line}\n{' '.join(['78'] * 8)}</td>" in page
-
-
-def test_rare_violations_are_not_behind_many_alike() -> None:
-    """Forty that are alike, then one of another kind: it is the last of the twenty. Of thirty others, ten are shown."""
-    alike, other = FINDINGS.violations
-    many = [structs.replace(alike, seq=number) for number in range(40)]
-    assert [item.seq for item in choose_violations([*many, other])] == [*range(RAW_SHOWN - 1), other.seq]
-    others = [structs.replace(other, seq=100 + number) for number in range(30)]
-    assert [item.seq for item in choose_violations([*many, *others])] == [*range(10), *range(100, 110)]
 
 
 def test_a_silent_capture_gives_a_page() -> None:

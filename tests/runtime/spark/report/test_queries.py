@@ -137,7 +137,7 @@ def comparable(title: str, row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def test_charts(view: View, run: Any) -> None:
-    """The bars over time add up to the messages; latencies to the numbers in the legend; peers to the directions."""
+    """The bars over time add up to the messages; latencies to the number in the note; peers to the directions."""
     for chapter in view.chapters:
         for section in chapter.sections:
             if not isinstance(section.content, Figure):
@@ -147,8 +147,7 @@ def test_charts(view: View, run: Any) -> None:
                 [messages] = [card.number for card in chapter.cards if card.name == "messages"]
                 assert sum(row[2] for row in rows) == messages
             elif section.title == "Latency":
-                [(_, legend)] = section.content.legend
-                assert legend.endswith(f" {count_text(sum(row[2] for row in rows))}")
+                assert section.content.note.startswith(f"{count_text(sum(row[2] for row in rows))} ")
             elif section.title == "Who talks to whom":
                 shown = section.content.description.split()[-2]
                 ends = {end for row in rows for end in (row[1:3], row[3:5])}

@@ -42,7 +42,7 @@ def test_types_are_counted_for_each_tap() -> None:
         ("Nom", "client", f"1{THIN_SPACE}201", "1", f"1{THIN_SPACE}202", "4.0 KiB"),
         ("(undecoded)", "client", "1", "0", "1", "6 B"),
     )
-    assert table.kinds == ("word", "word", "figure", "figure", "figure", "figure")
+    assert [column.word for column in table.columns] == [True, True, False, False, False, False]
     narrow = type_table(SUMMARY, by_tap=False)
     assert narrow.head == ("Message", "Sent by", "Messages", "Octets")
     assert narrow.rows[0] == ("Nom", "client", f"1{THIN_SPACE}202", "4.0 KiB")
