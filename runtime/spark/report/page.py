@@ -357,7 +357,6 @@ def _cards(
 
     `anchors` has sections of other chapters.
     """
-    strict = findings.total("strict")
     cards = [
         Card("messages", count_text(summary.messages), summary.messages, query("count_messages", protocol)),
         Card("octets", size_text(summary.octets), summary.octets, query("count_octets", protocol)),
@@ -372,16 +371,12 @@ def _cards(
     if protocol is None:
         taps = len({tap.tap for tap in summary.taps})
         cards.append(Card("taps", count_text(taps), taps, query("count_taps")))
-    faults = [
-        ("not decoded", summary.undecoded, query("count_undecoded", protocol), ERRORS_TITLE, ""),
-        (
-            "violations",
-            findings.total("concurrent"),
-            query("count_violations", protocol, "concurrent"),
-            VIOLATIONS_TITLE,
-            f"strict reading: {count_text(strict)}" if strict else "",
-        ),
-    ]
+    faults = [("not decoded", summary.undecoded, query("count_undecoded", protocol), ERRORS_TITLE, "")]
+    if findings.total("conversations"):
+        strict = findings.total("strict")
+        note = f"strict reading: {count_text(strict)}" if strict else ""
+        sql = query("count_violations", protocol, "concurrent")
+        faults.append(("violations", findings.total("concurrent"), sql, VIOLATIONS_TITLE, note))
     if protocol is None:
         faults.append(("dropped", summary.dropped, query("count_dropped"), "Taps", ""))
         if summary.missing:
