@@ -232,8 +232,9 @@ def collect(tables: Tables) -> Findings:
     """Collect the findings from the tables."""
     frames = _prepare(tables)
     finders = {name: finder for name, (table, finder) in _FINDERS.items() if table in frames}
+    finders["totals"] = _count
     found = run_all([partial(finder, frames) for finder in finders.values()])
-    return Findings(**dict(zip(finders, found, strict=True)), totals=_count(frames))
+    return Findings(**dict(zip(finders, found, strict=True)))
 
 
 def _prepare(tables: Tables) -> Frames:
@@ -374,10 +375,6 @@ def _busiest(nodes: DataFrame) -> DataFrame:
     return _first(summed, [F.desc("octets"), *NODE], NODES_KEPT)
 
 
-def _nodes(frames: Frames) -> tuple[Node, ...]:
-    return _values(_busiest(frames["nodes"]), Node)
-
-
 def _edges(frames: Frames) -> tuple[Edge, ...]:
     """Return the busiest directions between the busiest nodes, summed over all days and taps."""
     sums = (F.sum(name).alias(name) for name in ("messages", "octets", "errors"))
@@ -398,7 +395,7 @@ _FINDERS: Mapping[str, tuple[str, Callable[[Frames], tuple[Any, ...]]]] = {
     "silences": ("silences", _silences),
     "violation_counts": ("violations", _violation_counts),
     "violations": ("violations", _violations),
-    "nodes": ("nodes", _nodes),
+    "nodes": ("nodes", lambda frames: _values(_busiest(frames["nodes"]), Node)),
     "edges": ("edges", _edges),
 }
 """The table that each finding comes from, and the function that collects it."""

@@ -165,11 +165,6 @@ class View(msgspec.Struct, frozen=True):
     chapters: tuple[Chapter, ...]
     series: tuple[str, ...] = SERIES
 
-    @property
-    def sections(self) -> tuple[Section, ...]:
-        """The sections of all chapters."""
-        return tuple(section for chapter in self.chapters for section in chapter.sections)
-
 
 def render_report(summary: Summary, findings: Findings, *, most_octets: int = MOST_OCTETS) -> str:
     """Return the report as HTML, with less detail if it would exceed `most_octets`."""

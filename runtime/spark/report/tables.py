@@ -62,11 +62,6 @@ class Table(msgspec.Struct, frozen=True):
     sql: str = ""
 
     @property
-    def head(self) -> tuple[str, ...]:
-        """The headings."""
-        return tuple(column.name for column in self.columns)
-
-    @property
     def rows(self) -> tuple[tuple[str, ...], ...]:
         """The values as texts; a missing value is an empty text."""
         return tuple(

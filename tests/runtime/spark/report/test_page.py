@@ -67,7 +67,7 @@ def test_page_is_well_formed_and_stands_alone(findings: Findings) -> None:
 
 def test_everything_has_its_section() -> None:
     """What was found is on the page, each under its heading."""
-    titles = [section.title for section in drawn_view().sections]
+    titles = [section.title for section in drawn_view().chapters[0].sections]
     assert titles == [
         "Messages over time",
         "Messages that did not decode",
@@ -115,10 +115,10 @@ def test_a_silent_capture_gives_a_page() -> None:
     tap = TapCount(SERVER, "filemq", 0, 0, 0, 7, None, None)
     silent = Summary("c", (tap,), (), (), (), Timeline(1.0, ()), {}, 0.1)
     assert "has no messages" in render_report(silent, Findings())
-    assert [section.title for section in build_view(silent, Findings()).sections] == ["Taps"]
+    assert [section.title for section in build_view(silent, Findings()).chapters[0].sections] == ["Taps"]
     nothing = Summary("c", (), (), (), (), Timeline(1.0, ()), {}, 0.1)
     assert "Captured traffic: nothing" in render_report(nothing, Findings())
-    assert build_view(nothing, Findings()).sections == ()
+    assert build_view(nothing, Findings()).chapters[0].sections == ()
 
 
 def test_grave_figures_stand_out() -> None:
@@ -138,7 +138,7 @@ def test_faults_lead_to_their_sections() -> None:
 
 def test_time_begins_where_the_first_stretch_does() -> None:
     """Stretches of 0.5 s from 1970 on: the first message, at 5.000001 s, is in the one from 5.0 s."""
-    [messages, *_] = drawn_view().sections
+    [messages, *_] = drawn_view().chapters[0].sections
     assert isinstance(messages.content, Figure)
     assert "seconds from 03:04:05 UTC" in messages.content.wide
 
@@ -183,10 +183,11 @@ def test_cards_of_the_overview_lead_to_the_chapter_with_the_faults() -> None:
 def test_the_card_of_violations_equals_its_table() -> None:
     """One violation in the concurrent reading and seven in the strict one; with cut lists, 40 and 30,000."""
     for concurrent, strict in ((1, 7), (40, 30_000)):
-        totals = (Total("filemq", "concurrent", concurrent), Total("filemq", "strict", strict))
+        numbers = {"conversations": 2, "concurrent": concurrent, "strict": strict}
+        totals = tuple(Total("filemq", name, number) for name, number in numbers.items())
         view = build_view(SUMMARY, structs.replace(FINDINGS, totals=totals))
         [card] = (card for card in view.chapters[0].cards if card.name == "violations")
-        [table] = (section.content for section in view.sections if section.title == card.section)
+        [table] = (section.content for section in view.chapters[0].sections if section.title == card.section)
         assert isinstance(table, Table)
         sums = {
             reading: sum(row[-1] for row in table.values if row[0] == reading)
