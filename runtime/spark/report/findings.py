@@ -165,7 +165,7 @@ class Violation(msgspec.Struct, frozen=True):
     sizes: tuple[int, ...] = ()
 
 
-class Node(msgspec.Struct, frozen=True):
+class GraphNode(msgspec.Struct, frozen=True):
     """A peer or a service with the octets that it sent and received over all days."""
 
     protocol: str
@@ -209,7 +209,7 @@ class Findings(msgspec.Struct, frozen=True):
     silences: tuple[Silence, ...] = ()
     violation_counts: tuple[ViolationCount, ...] = ()
     violations: tuple[Violation, ...] = ()
-    nodes: tuple[Node, ...] = ()
+    nodes: tuple[GraphNode, ...] = ()
     edges: tuple[Edge, ...] = ()
     totals: tuple[Total, ...] = ()
 
@@ -395,7 +395,7 @@ _FINDERS: Mapping[str, tuple[str, Callable[[Frames], tuple[Any, ...]]]] = {
     "silences": ("silences", _silences),
     "violation_counts": ("violations", _violation_counts),
     "violations": ("violations", _violations),
-    "nodes": ("nodes", lambda frames: _values(_busiest(frames["nodes"]), Node)),
+    "nodes": ("nodes", lambda frames: _values(_busiest(frames["nodes"]), GraphNode)),
     "edges": ("edges", _edges),
 }
 """The table that each finding comes from, and the function that collects it."""

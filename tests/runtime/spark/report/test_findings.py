@@ -19,8 +19,8 @@ from specwire.runtime.spark.answers.schemas.transfers import TRANSFERS
 from specwire.runtime.spark.report.findings import (
     FRAMES_KEPT_OCTETS,
     Findings,
+    GraphNode,
     LatencyBin,
-    Node,
     Total,
     collect,
 )
@@ -209,10 +209,10 @@ def test_totals_are_exact(findings: Findings) -> None:
 def test_nodes_of_all_days_are_one(findings: Findings) -> None:
     """Octets sent and received; the name of a peer may be unknown."""
     assert findings.nodes == (
-        Node("flux", "b", "S", 42),
-        Node("flux", "a", "C", 40),
-        Node("flux", "", "", 2),
-        Node("flux", "b", "service", 0),
+        GraphNode("flux", "b", "S", 42),
+        GraphNode("flux", "a", "C", 40),
+        GraphNode("flux", "", "", 2),
+        GraphNode("flux", "b", "service", 0),
     )
 
 

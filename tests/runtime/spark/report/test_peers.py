@@ -7,7 +7,7 @@ import re
 import pytest
 from msgspec import structs
 
-from specwire.runtime.spark.report.findings import Edge, Findings, Node, Total
+from specwire.runtime.spark.report.findings import Edge, Findings, GraphNode, Total
 from specwire.runtime.spark.report.peers import find_hubs, place_nodes, plot_conversations, plot_peers
 from tests.runtime.spark.report.findings import FINDINGS
 from tests.runtime.spark.report.test_charts import drawn, texts
@@ -58,7 +58,11 @@ def test_names_of_any_letters_are_drawn_without_a_word(recwarn: pytest.WarningsR
 
 def test_peers_that_are_not_shown_are_counted() -> None:
     """A hub with 500 clients, of which two are shown; the hub's octets are those of all."""
-    nodes = (Node("flux", "hub", "S", 5 << 20), Node("flux", "a", "C", 9), Node("flux", "b", "C", 8))
+    nodes = (
+        GraphNode("flux", "hub", "S", 5 << 20),
+        GraphNode("flux", "a", "C", 9),
+        GraphNode("flux", "b", "C", 8),
+    )
     edges = tuple(Edge("flux", "messages", name, "C", "hub", "S", 1, 9, 0) for name in "ab")
     totals = (Total("flux", "nodes", 501), Total("flux", "edges", 900))
     figure = drawn(plot_peers(Findings(nodes=nodes, edges=edges, totals=totals)))
