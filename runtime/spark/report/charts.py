@@ -308,7 +308,10 @@ def _latency_bars(counts: Counter[int], kind: str, wide: bool) -> Iterator[str]:
     right = (WIDE if wide else NARROW) - 14
     y, left, grid = y_axis([(value, count_text(round(value))) for value in ticks], right, kind)
     yield from grid
-    x = Scale(_bin_us(min(counts)), _bin_us(max(counts) + 1), left, right, log=True)
+    first = min(counts)
+    # At least a decade: a single bin would fill the chart.
+    last = max(max(counts) + 1, first + BINS_PER_DECADE)
+    x = Scale(_bin_us(first), _bin_us(last), left, right, log=True)
     for place, count in sorted(counts.items()):
         times = (_bin_us(place), _bin_us(place + 1))
         start, end = map(x.at, times)

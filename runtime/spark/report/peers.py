@@ -52,6 +52,8 @@ NODE_LENGTH, NODE_LENGTH_NARROW = 44, 16
 """Maximum length of the name of a node, in characters."""
 ROW = 26.0
 """Height of a row of nodes, in pixels."""
+MARGIN = 14.0
+"""Space for the curves above the first row and below the last one, in pixels."""
 
 Ends = tuple[str, str]
 """Name and role of a node."""
@@ -155,7 +157,7 @@ def plot_peers(findings: Findings, *, sql: str = "") -> Figure | None:
     colours = {role: SERIES[place % len(SERIES)] for place, role in enumerate(roles)}
 
     def draw(wide: bool) -> tuple[float, Iterator[str]]:
-        return ROW * rows + 8, _draw_graph(edges, places, octets, colours, wide)
+        return ROW * rows + 2 * MARGIN, _draw_graph(edges, places, octets, colours, wide)
 
     note = join_sentences(
         "Wider lines carry more octets. Dashed lines are calls of a service. Red lines have errors.",
@@ -181,7 +183,9 @@ def _draw_graph(
         side = places[node][0]
         margins[side] = max(margins[side], 22 + LETTER * len(text))
     left, right = margins[0.0], (WIDE if wide else NARROW) - margins[1.0]
-    points = {node: (left + x * (right - left), 4 + ROW * (row + 0.5)) for node, (x, row) in places.items()}
+    points = {
+        node: (left + x * (right - left), MARGIN + ROW * (row + 0.5)) for node, (x, row) in places.items()
+    }
     most = max(edge.octets for edge in edges) or 1
     widest = min(3.2, 40 / len(edges))
     for edge in edges:

@@ -134,3 +134,11 @@ def test_a_chart_begins_with_its_first_bar() -> None:
     assert "seconds from 03:04:09.500 UTC" in texts(figure.wide)
     [first, second] = re.findall(r'<path class="s0" d="M([\d.]+) [\d.]+h([\d.]+)v', figure.wide)
     assert float(second[0]) == pytest.approx(float(first[0]) + float(first[1]) + 1, abs=0.2)
+
+
+def test_a_single_latency_does_not_fill_the_chart() -> None:
+    """Its bin is a twentieth of a decade, and the axis has at least a decade."""
+    figure = drawn(plot_latency(FINDINGS.latency[:1]))
+    [width] = re.findall(r'<path class="s0" d="M[\d.]+ [\d.]+h([\d.]+)v', figure.wide)
+    [axis] = re.findall(r'<line class="axis" x1="([\d.]+)" y1="206" x2="([\d.]+)" y2="206"', figure.wide)
+    assert float(width) == pytest.approx((float(axis[1]) - float(axis[0])) / 20 - 0.5, abs=0.1)

@@ -101,3 +101,13 @@ def test_charts_use_the_colours_of_the_page_and_are_reproducible() -> None:
     assert figures[0] == figures[1]
     assert not re.search("#[0-9a-f]{6}", figures[0].wide)
     assert 'class="bad"' in figures[0].wide
+
+
+def test_curves_between_two_peers_are_inside_the_picture() -> None:
+    """They bend by 5 % of their length, and half of that is their height above the straight line."""
+    figure = drawn(plot_peers(structs.replace(FINDINGS, nodes=(), edges=FINDINGS.edges[:2])))
+    [(_, height)] = re.findall(r'viewBox="0 0 (\d+) (\d+)"', figure.wide)
+    curves = re.findall(r'd="M([\d.]+) ([\d.]+)Q[\d.]+ (-?[\d.]+) ([\d.]+) ([\d.]+)" style', figure.wide)
+    assert len(curves) == 2
+    for start, control, end in ((float(c[1]), float(c[2]), float(c[4])) for c in curves):
+        assert 0 < (start + 2 * control + end) / 4 < float(height)
