@@ -224,8 +224,8 @@ def show_summary(summary: Summary, out: Path) -> None:
     if console.measure(types, options=console.options.update(max_width=BOUNDLESS)).maximum > console.width:
         types = _rich_table(type_table(summary, by_tap=False))
     console.print(types)
-    if summary.errors:
-        console.print(_rich_table(error_table(summary)))
+    if (errors := error_table(summary)) is not None:
+        console.print(_rich_table(errors))
     console.print(
         f"{summary.messages:,} messages, {size_text(summary.octets)}, {summary.undecoded:,} not decoded, "
         f"{summary.dropped:,} dropped while capturing; {summary.elapsed_s:.1f} s on Spark",
@@ -257,8 +257,8 @@ def _rich_table(table: Table) -> RichTable:
     from specwire.runtime.spark.report.text import THIN_SPACE
 
     shown = RichTable(title=table.title, title_justify="left", caption=table.note, caption_justify="left")
-    for at, name in enumerate(table.head):
-        shown.add_column(Text(name), justify="left" if at < table.labels else "right", overflow="fold")
+    for column in table.columns:
+        shown.add_column(Text(column.name), justify="left" if column.word else "right", overflow="fold")
     for row in table.rows:
         shown.add_row(*(Text(show(cell, keep=THIN_SPACE)) for cell in row))
     return shown

@@ -31,6 +31,7 @@ from specwire.runtime.spark.pipeline.summary import (
 )
 
 ERRORS_KEPT = 100
+"""Maximum number of findings of each protocol."""
 TOLD = 100
 SHOWN = ("frames", "late", "typed", "answers")
 """Layers whose tables are in the summary."""
@@ -112,15 +113,18 @@ def count_types(counts: pa.Table) -> tuple[TypeCount, ...]:
 
 
 def count_errors(counts: pa.Table) -> tuple[ErrorCount, ...]:
-    """Count messages that did not decode by finding, the most frequent first."""
+    """Count messages that did not decode by finding, the most frequent of each protocol first."""
     names = {"wrong_message": "message", "wrong_field": "field", "wrong_kind": "kind"}
     wrong = counts.filter(pc.is_valid(counts["wrong_kind"]))
     groups = _group(wrong, ["tap", "protocol", *names], {"text": "min", "messages": "sum"})
     groups.sort(key=lambda row: (-row["messages"], row["tap"], row["text"]))
-    return tuple(
-        ErrorCount(**{names.get(name, name): value for name, value in row.items()})
-        for row in groups[:ERRORS_KEPT]
-    )
+    kept: Counter[str] = Counter()
+    errors = []
+    for row in groups:
+        if kept[row["protocol"]] < ERRORS_KEPT:
+            errors.append(ErrorCount(**{names.get(name, name): value for name, value in row.items()}))
+            kept[row["protocol"]] += 1
+    return tuple(errors)
 
 
 def draw_timelines(counts: pa.Table) -> dict[str, Timeline]:

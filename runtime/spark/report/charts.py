@@ -1,237 +1,326 @@
-"""Charts of amounts and times: messages over time, latencies, conversations with their silences."""
+"""SVG charts inside the page: shapes, axes, and the charts of messages over time and of latencies.
+
+Every mark is in a group that begins with ``<title>``, which browsers show on hover without a
+script. Each chart is drawn twice, for a wide page and for a phone, because text scaled down would
+be too small. Colours are the page's CSS variables. The legend is HTML, so that it wraps. The same
+values always give the same text. All text is escaped here.
+"""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
+import msgspec
+from markupsafe import escape
+
+from specwire.runtime.log.text import show
 from specwire.runtime.spark.pipeline.counts import STRETCHES
 from specwire.runtime.spark.pipeline.summary import UNDECODED, Bucket, Timeline
-from specwire.runtime.spark.protocols import role_name
-from specwire.runtime.spark.report.findings import BINS_PER_DECADE, LatencyBin, Presence, Silence
-from specwire.runtime.spark.report.svg import (
-    BAD,
-    INK,
-    LETTER,
-    NARROW,
-    SERIES,
-    WIDE,
-    Figure,
-    Scale,
-    draw_figure,
-    label,
-    polygon,
-    rect,
-    round_ticks,
-    titled,
-    x_axis,
-    y_axis,
-)
+from specwire.runtime.spark.report.findings import BINS_PER_DECADE, LatencyBin
 from specwire.runtime.spark.report.text import (
+    KINDS,
+    THIN_SPACE,
     count_text,
-    distinct_texts,
     find_ticks,
     micros_text,
     moment_text,
     rate_text,
-    short_text,
-    span_text,
 )
 
-OTHERS = "others"
-KINDS = {"rpc": "requests", "job": "jobs", "transfer": "files"}
-SILENCES = {"again": "spoke again", "silent": "silent to the end", "gone": "given up"}
-"""Labels of the ways in which a silence ends."""
-PLOT_HEIGHT = 190.0
+SERIES = tuple(f"s{number}" for number in range(8))
+"""CSS variables, and classes, of the colours of series; the last is for all others."""
+BAD, INK, SOFT = "bad", "ink", "soft"
+WIDE, NARROW = 960.0, 360.0
+"""Widths in CSS pixels."""
+LETTER = 7.2
+"""Width of a character in a wide font at the chart's font size of 12 pixels."""
+TOP, BOTTOM = 26.0, 206.0
+"""The plotting area of a bar chart, in pixels from the top."""
+BARS_HEIGHT = 250.0
 BARS_NARROW = 60
 """Maximum number of bars on a phone; if there are more, neighbours are added up."""
-NAME_LENGTH = 48
-"""Maximum length of the name of a conversation in the chart, in characters."""
+TITLE_LENGTH = 400
+"""Maximum length of a tooltip, in characters."""
 TYPES_IN_TITLE = 8
+OTHERS = "others"
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """Chart in SVG for wide and for narrow pages, with its legend and a text alternative.
+
+    `legend` has a colour and a text for each entry; `sql` is the query behind the chart.
+    """
+
+    title: str
+    note: str
+    description: str
+    legend: tuple[tuple[str, str], ...]
+    wide: str
+    narrow: str
+    sql: str = ""
+
+
+class Scale(NamedTuple):
+    """Linear or logarithmic map from values to pixels."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool = False
+
+    def at(self, value: float) -> float:
+        """Return the pixel of a value."""
+        low, high = self.low, self.high
+        if self.log:
+            low, high, value = math.log10(low), math.log10(high), math.log10(value)
+        return self.start + (value - low) / ((high - low) or 1.0) * (self.end - self.start)
+
+
+Draw = Callable[[bool], tuple[float, Iterable[str]]]
+"""Draws for a wide or narrow page; returns the height in pixels and the elements."""
+
+
+def draw_figure(
+    title: str, note: str, description: str, legend: Sequence[tuple[str, str]], draw: Draw, *, sql: str = ""
+) -> Figure:
+    """Return a figure of what `draw` draws for both widths."""
+    wide, narrow = _svg(WIDE, *draw(True)), _svg(NARROW, *draw(False))
+    return Figure(title, note, description, tuple(legend), wide, narrow, sql)
+
+
+def _svg(width: float, height: float, elements: Iterable[str]) -> str:
+    return f'<svg viewBox="0 0 {width:g} {height:g}">{"".join(elements)}</svg>'
+
+
+def number(value: float) -> str:
+    """Return a coordinate with one decimal."""
+    text = f"{value:.1f}".removesuffix(".0")
+    return "0" if text == "-0" else text
+
+
+def titled(title: str, *elements: str, kind: str = "mark") -> str:
+    """Return marks that show a tooltip on hover."""
+    text = show(title[:TITLE_LENGTH], keep=f"\n{THIN_SPACE}")
+    return f'<g class="{kind}"><title>{escape(text)}</title>{"".join(elements)}</g>'
+
+
+def rect(x: float, y: float, width: float, height: float, colour: str = "hit") -> str:
+    """Return a rectangle, as a path because that is shorter.
+
+    ``hit`` is invisible and only catches the pointer.
+    """
+    return f'<path class="{colour}" d="M{number(x)} {number(y)}h{number(width)}v{number(height)}h{number(-width)}z"/>'
+
+
+def polygon(points: Sequence[tuple[float, float]], colour: str) -> str:
+    """Return a filled polygon."""
+    places = " ".join(f"{number(x)},{number(y)}" for x, y in points)
+    return f'<polygon class="{colour}" points="{places}"/>'
+
+
+def label(x: float, y: float, text: str, *, anchor: str = "start", kind: str = SOFT) -> str:
+    """Return a line of text; `anchor` is ``start``, ``middle`` or ``end``."""
+    safe = escape(show(text, keep=THIN_SPACE))
+    return f'<text x="{number(x)}" y="{number(y)}" text-anchor="{anchor}" class="{kind}">{safe}</text>'
+
+
+def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
+    """Return a line of the axes."""
+    ends = f'x1="{number(x1)}" y1="{number(y1)}" x2="{number(x2)}" y2="{number(y2)}"'
+    return f'<line class="{kind}" {ends}/>'
+
+
+def round_ticks(most: float, about: int = 4) -> list[float]:
+    """Return about as many round values from 0 up to at least `most`."""
+    if most <= 0:
+        return [0.0, 1.0]
+    power = 10.0 ** math.floor(math.log10(most / about))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor * about >= most)
+    return [step * place for place in range(math.ceil(most / step) + 1)]
+
+
+def y_axis(ticks: Sequence[tuple[float, str]], right: float, name: str) -> tuple[Scale, float, list[str]]:
+    """Return the scale of the ticks, the left edge, and grid lines with their labels and name."""
+    left = 14 + LETTER * max(len(text) for _, text in ticks)
+    scale = Scale(0, ticks[-1][0], BOTTOM, TOP)
+    elements = [label(0, 12, name)]
+    for value, text in ticks:
+        y = scale.at(value)
+        elements += line(left, y, right, y, "grid"), label(left - 6, y + 4, text, anchor="end")
+    return scale, left, elements
+
+
+def x_axis(scale: Scale, ticks: Iterable[tuple[float, str]], bottom: float, name: str) -> Iterator[str]:
+    """Yield the base line, tick labels that do not overlap, and the axis name below them."""
+    yield line(scale.start, bottom, scale.end, bottom, "axis")
+    free = -math.inf
+    for value, text in ticks:
+        x, half = scale.at(value), len(text) * LETTER / 2
+        if x - half < free:
+            continue
+        free = x + half + 6
+        yield line(x, bottom, x, bottom + 4, "axis")
+        yield label(min(max(x, half), scale.end + 8 - half), bottom + 17, text, anchor="middle")
+    yield label((scale.start + scale.end) / 2, bottom + 34, name, anchor="middle")
+
+
+def time_axis(scale: Scale, begin: datetime, bottom: float, ticks: int) -> Iterator[str]:
+    """Yield the axis of a time range from `begin`; `scale` has seconds. Short ranges count seconds."""
+    span_s = scale.high
+    if span_s > 120:
+        yield from x_axis(scale, find_ticks(begin, span_s, ticks), bottom, "UTC")
+        return
+    seconds = ((value, f"{value:g}") for value in round_ticks(span_s, 6) if value <= span_s)
+    since = moment_text(begin, dated=False, precise=bool(begin.microsecond))
+    yield from x_axis(scale, seconds, bottom, f"seconds from {since} UTC")
 
 
 def plot_messages(
-    timeline: Timeline, begin: datetime, *, unit: str = "type", bars: int = STRETCHES, sql: str = ""
+    timeline: Timeline, origin: datetime, *, bars: int = STRETCHES, sql: str = ""
 ) -> Figure | None:
-    """Draw messages over time as at most `bars` stacked bars, one colour for each type.
+    """Draw messages over time as at most `bars` stacked bars; None if there are none.
 
-    None if there are none.
-
-    `begin` is the start of the bar with index 0; `unit` names what the colours distinguish.
+    `origin` is the start of the stretch with index 0. The chart begins at the first bar.
     """
     if not timeline.buckets:
         return None
+    first = timeline.buckets[0].index
+    begin = origin + timedelta(seconds=first * timeline.width_s)
+    stretches = timeline.buckets[-1].index - first + 1
     totals: Counter[str] = Counter()
     for bucket in timeline.buckets:
         totals.update(bucket.types)
-    shown = _shown_types(totals)
-    colours = {name: BAD if name == UNDECODED else SERIES[place] for place, name in enumerate(shown)}
-    stretches = timeline.buckets[-1].index + 1
+    colours = _choose_colours(totals)
 
     def draw(wide: bool) -> tuple[float, Iterator[str]]:
         factor = -(-stretches // (bars if wide else min(bars, BARS_NARROW)))
         buckets = merge_buckets(timeline.buckets, factor)
-        return 250, _message_bars(buckets, timeline.width_s * factor, begin, colours, wide)
+        return BARS_HEIGHT, _message_bars(buckets, timeline.width_s * factor, begin, colours, wide)
 
-    sums: Counter[str] = Counter()
-    for name, messages in totals.items():
-        sums[name if name in colours else OTHERS] += messages
-    legend = [(colours[name], f"{name} {count_text(sums[name])}") for name in shown]
+    sums = _fold_others(totals, colours)
+    legend = [(colour, f"{name} {count_text(sums[name])}") for name, colour in colours.items()]
     note = "Red marks: some messages did not decode." if UNDECODED in totals else ""
-    largest = ", ".join(f"{name} {count_text(messages)}" for name, messages in _ranked(totals)[:5])
-    description = f"{count_text(totals.total())} messages by {unit} over time: {largest}."
+    largest = ", ".join(f"{name} {count_text(messages)}" for name, messages in _rank(totals)[:5])
+    description = f"{count_text(totals.total())} messages over time: {largest}."
     return draw_figure("Messages over time", note, description, legend, draw, sql=sql)
 
 
-def merge_buckets(buckets: Iterable[Bucket], factor: int) -> list[Bucket]:
-    """Return buckets `factor` times as wide."""
-    if factor == 1:
-        return list(buckets)
+def merge_buckets(buckets: Sequence[Bucket], factor: int) -> list[Bucket]:
+    """Return buckets `factor` times as wide, of which the first begins with the first given."""
     types: dict[int, Counter[str]] = {}
     for bucket in buckets:
-        types.setdefault(bucket.index // factor, Counter()).update(bucket.types)
+        types.setdefault((bucket.index - buckets[0].index) // factor, Counter()).update(bucket.types)
     return [Bucket(index, found.total(), 0, dict(found)) for index, found in types.items()]
 
 
-def _shown_types(totals: Counter[str]) -> list[str]:
-    """The most frequent types, all others as one, and undecoded messages separately."""
-    ranked = [name for name, _ in _ranked(totals) if name != UNDECODED]
+def _choose_colours(totals: Counter[str]) -> dict[str, str]:
+    """Return the colours of the most frequent types, of all others, and of undecoded messages."""
+    ranked = [name for name, _ in _rank(totals) if name != UNDECODED]
     if len(ranked) > len(SERIES):
         ranked = [*ranked[: len(SERIES) - 1], OTHERS]
-    return [*ranked, UNDECODED] if UNDECODED in totals else ranked
+    return dict(zip(ranked, SERIES, strict=False)) | ({UNDECODED: BAD} if UNDECODED in totals else {})
 
 
-def _ranked(totals: Counter[str]) -> list[tuple[str, int]]:
+def _rank(totals: Mapping[str, int]) -> list[tuple[str, int]]:
     return sorted(totals.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _fold_others(types: Mapping[str, int], colours: Mapping[str, str]) -> Counter[str]:
+    """Return counts with those of types without a colour under `OTHERS`."""
+    sums: Counter[str] = Counter()
+    for name, messages in types.items():
+        sums[name if name in colours else OTHERS] += messages
+    return sums
 
 
 def _message_bars(
     buckets: Sequence[Bucket], width_s: float, begin: datetime, colours: Mapping[str, str], wide: bool
 ) -> Iterator[str]:
-    ticks = round_ticks(max(sum(bucket.types.values()) for bucket in buckets))
+    ticks = round_ticks(max(bucket.messages for bucket in buckets))
     texts = [(value, count_text(round(value))) for value in ticks if value == round(value)]
-    left = 14 + LETTER * max(len(text) for _, text in texts)
-    top, right = 26.0, (WIDE if wide else NARROW) - 8
+    right = (WIDE if wide else NARROW) - 8
+    y, left, grid = y_axis(texts, right, rate_text(width_s))
+    yield from grid
     span_s = width_s * (buckets[-1].index + 1)
-    x, y = Scale(0, span_s, left, right), Scale(0, ticks[-1], top + PLOT_HEIGHT - 10, top)
-    yield label(0, 12, rate_text(width_s))
-    yield from y_axis(y, texts, left, right)
+    x = Scale(0, span_s, left, right)
     dated = (begin + timedelta(seconds=span_s)).date() != begin.date()
     for bucket in buckets:
         start, end = x.at(bucket.index * width_s), x.at((bucket.index + 1) * width_s)
         # A gap between bars shows where one ends, if there is room.
         bar = end - start - (1 if end - start > 4 else 0)
-        parts, ground = [rect(start, top, end - start, y.start - top)], 0
-        for name, messages in _stack(bucket.types, colours):
-            high, low = y.at(ground + messages), y.at(ground)
+        parts, ground = [rect(start, TOP, end - start, BOTTOM - TOP)], 0
+        sums = _fold_others(bucket.types, colours)
+        for name in filter(sums.get, colours):
+            high, low = y.at(ground + sums[name]), y.at(ground)
             # A part that is too small to see is only in the tooltip.
             if low - high >= 0.1:
                 parts.append(rect(start, high, bar, low - high, colours[name]))
-            ground += messages
+            ground += sums[name]
         if UNDECODED in bucket.types:
             middle = (start + end) / 2
-            parts.append(polygon([(middle - 4, top - 9), (middle + 4, top - 9), (middle, top - 2)], BAD))
+            parts.append(polygon([(middle - 4, TOP - 9), (middle + 4, TOP - 9), (middle, TOP - 2)], BAD))
         moment = begin + timedelta(seconds=bucket.index * width_s)
         yield titled(_bucket_text(bucket, moment, width_s, dated=dated), *parts, kind="bin")
-    if span_s <= 120:
-        seconds = ((value, f"{value:g}") for value in round_ticks(span_s, 6) if value <= span_s)
-        name = f"seconds from {moment_text(begin, dated=False)} UTC"
-        yield from x_axis(x, seconds, y.start, name)
-    else:
-        yield from x_axis(x, find_ticks(begin, span_s, 10 if wide else 5), y.start, "UTC")
-
-
-def _stack(types: Mapping[str, int], colours: Mapping[str, str]) -> Iterator[tuple[str, int]]:
-    """Yield the parts of a bar from the bottom up."""
-    for name in colours:
-        if name == OTHERS:
-            others = sum(messages for other, messages in types.items() if other not in colours)
-            messages = others + types.get(OTHERS, 0)
-        else:
-            messages = types.get(name, 0)
-        if messages:
-            yield name, messages
+    yield from time_axis(x, begin, BOTTOM, 10 if wide else 5)
 
 
 def _bucket_text(bucket: Bucket, moment: datetime, width_s: float, *, dated: bool) -> str:
     precise = width_s < 1
     first = moment_text(moment, dated=dated, precise=precise)
     last = moment_text(moment + timedelta(seconds=width_s), dated=False, precise=precise)
-    ranked = _ranked(Counter(bucket.types))
+    ranked = _rank(bucket.types)
     types = [f"{name} {count_text(messages)}" for name, messages in ranked[:TYPES_IN_TITLE]]
     if len(ranked) > TYPES_IN_TITLE:
         types.append(f"{len(ranked) - TYPES_IN_TITLE} more types")
-    total = count_text(sum(bucket.types.values()))
-    return "\n".join((f"{first} to {last} UTC", f"{total} messages", *types))
+    return "\n".join((f"{first} to {last} UTC", f"{count_text(bucket.messages)} messages", *types))
 
 
 def plot_latency(bins: Sequence[LatencyBin], *, sql: str = "") -> Figure | None:
-    """Draw the distribution of latencies on a logarithmic axis; None if nothing was answered.
+    """Draw the distribution of the latencies of a protocol, which has requests, jobs or files.
 
-    Each kind is drawn as a share of its own total: there may be a million requests and a hundred
-    files.
+    The time axis is logarithmic. None if nothing was answered.
     """
     if not bins:
         return None
-    kinds = sorted({item.kind for item in bins})
-    counts = {kind: Counter({item.bin: item.count for item in bins if item.kind == kind}) for kind in kinds}
-    colours = dict(zip(kinds, SERIES, strict=False))
+    kind = KINDS.get(bins[0].kind, bins[0].kind)
+    counts = Counter({item.bin: item.count for item in bins})
 
     def draw(wide: bool) -> tuple[float, Iterator[str]]:
-        return 250, _latency_bars(counts, colours, wide)
+        return BARS_HEIGHT, _latency_bars(counts, kind, wide)
 
-    medians = "; ".join(
-        f"{KINDS.get(kind, kind)}: median about {micros_text(_median_us(counts[kind]))}" for kind in kinds
-    )
+    total, median = count_text(counts.total()), micros_text(_median_us(counts))
     note = (
-        f"{medians[0].upper()}{medians[1:]}. From the request to the last answer, by the clock of one tap. "
-        "Each bar is 12 % wider than the one before."
+        f"{total} {kind}; the median is about {median}. A time runs from the first message to the last one, by the "
+        "clock of one tap. The time axis is logarithmic."
     )
-    legend = [
-        (colours[kind], f"{KINDS.get(kind, kind)} {count_text(counts[kind].total())}") for kind in kinds
-    ]
-    return draw_figure("Latency", note, f"Distribution of latencies, {medians}.", legend, draw, sql=sql)
+    return draw_figure(
+        "Latency", note, f"Latencies of {total} {kind}, median about {median}.", (), draw, sql=sql
+    )
 
 
-def _latency_bars(
-    counts: Mapping[str, Counter[int]], colours: Mapping[str, str], wide: bool
-) -> Iterator[str]:
-    shares = {
-        kind: {at: 100 * count / found.total() for at, count in found.items()}
-        for kind, found in counts.items()
-    }
-    ticks = round_ticks(max(share for found in shares.values() for share in found.values()))
-    texts = [(value, f"{value:g} %") for value in ticks]
-    left = 14 + LETTER * max(len(text) for _, text in texts)
-    top, right = 26.0, (WIDE if wide else NARROW) - 14
-    places = sorted({at for found in counts.values() for at in found})
-    x = Scale(_bin_us(places[0]), _bin_us(places[-1] + 1), left, right, log=True)
-    y = Scale(0, ticks[-1], top + PLOT_HEIGHT - 10, top)
-    yield label(0, 12, "share of its kind")
-    yield from y_axis(y, texts, left, right)
-    for at in places:
-        start, end = x.at(_bin_us(at)), x.at(_bin_us(at + 1))
-        parts, told = [rect(start, top, end - start, y.start - top)], []
-        told.append(f"{micros_text(_bin_us(at))} to {micros_text(_bin_us(at + 1))}")
-        for kind, found in shares.items():
-            if at in found:
-                high = y.at(found[at])
-                # The line on top keeps a kind visible behind another.
-                parts.append(
-                    f'<g opacity=".45">{rect(start, high, end - start, y.start - high, colours[kind])}</g>'
-                )
-                parts.append(rect(start, high, end - start, 1.5, colours[kind]))
-                told.append(f"{KINDS.get(kind, kind)}: {count_text(counts[kind][at])} ({found[at]:.2g} %)")
-        yield titled("\n".join(told), *parts, kind="bin")
+def _latency_bars(counts: Counter[int], kind: str, wide: bool) -> Iterator[str]:
+    ticks = [value for value in round_ticks(max(counts.values())) if value == round(value)]
+    right = (WIDE if wide else NARROW) - 14
+    y, left, grid = y_axis([(value, count_text(round(value))) for value in ticks], right, kind)
+    yield from grid
+    first = min(counts)
+    # At least a decade: a single bin would fill the chart.
+    last = max(max(counts) + 1, first + BINS_PER_DECADE)
+    x = Scale(_bin_us(first), _bin_us(last), left, right, log=True)
+    for place, count in sorted(counts.items()):
+        times = (_bin_us(place), _bin_us(place + 1))
+        start, end = map(x.at, times)
+        title = f"{' to '.join(map(micros_text, times))}\n{count_text(count)} {kind}"
+        bar = rect(start, y.at(count), end - start - 0.5, BOTTOM - y.at(count), SERIES[0])
+        yield titled(title, rect(start, TOP, end - start, BOTTOM - TOP), bar, kind="bin")
     powers = (10.0**power for power in range(14) if x.low <= 10.0**power <= x.high)
-    yield from x_axis(
-        x, ((value, _round_micros(value)) for value in powers), y.start, "time to the last answer"
-    )
-
-
-def _round_micros(micros: float) -> str:
-    return micros_text(micros) if micros < 1e6 else f"{micros / 1e6:g} s"
+    texts = ((value, micros_text(value) if value < 1e6 else f"{value / 1e6:g} s") for value in powers)
+    yield from x_axis(x, texts, BOTTOM, "time to the last message")
 
 
 def _bin_us(place: int) -> float:
@@ -239,103 +328,10 @@ def _bin_us(place: int) -> float:
 
 
 def _median_us(counts: Counter[int]) -> float:
+    """Return the begin of the bin with the median."""
     half, seen = counts.total() / 2, 0
     for place in sorted(counts):
         seen += counts[place]
         if seen >= half:
             return _bin_us(place)
     return 0.0
-
-
-def plot_conversations(
-    presences: Sequence[Presence], silences: Sequence[Silence], names: Mapping[str, str], *, sql: str = ""
-) -> Figure | None:
-    """Draw each conversation from its first to its last message, with its overlong silences.
-
-    `names` has the names of taps. A conversation is labelled with its peer, and with its tap if
-    several taps saw the protocol.
-    """
-    if not presences:
-        return None
-    begin = min(item.first_ts for item in presences)
-    span_s = max((max(item.last_ts for item in presences) - begin).total_seconds(), 0.001)
-    shown = [[gap for gap in silences if _within(gap, item)] for item in presences]
-    several = len({item.tap for item in presences}) > 1
-    full = [
-        conversation_name(item.peer, item.conversation, item.tap, names if several else {})
-        for item in presences
-    ]
-
-    def draw(wide: bool) -> tuple[float, Iterator[str]]:
-        row = 22.0 if wide else 32.0
-        elements = _conversation_rows(presences, shown, full, begin, span_s, wide)
-        return row * len(presences) + 46, elements
-
-    note = "A line is a conversation; red is a side that was silent for longer than its heartbeat allows."
-    number = sum(map(len, shown))
-    description = f"{count_text(len(presences))} conversations, {count_text(number)} silences."
-    return draw_figure("Conversations and silences", note, description, (), draw, sql=sql)
-
-
-def conversation_name(peer: str | None, conversation: str, tap: str, names: Mapping[str, str]) -> str:
-    """Return the peer, or the conversation if it is unknown, with the tap if `names` has it."""
-    where = f" at {names[tap]}" if tap in names else ""
-    return f"{peer or conversation}{where}"
-
-
-def _conversation_rows(
-    presences: Sequence[Presence],
-    silences: Sequence[Sequence[Silence]],
-    names: list[str],
-    begin: datetime,
-    span_s: float,
-    wide: bool,
-) -> Iterator[str]:
-    right, row = (WIDE - 10, 22.0) if wide else (NARROW - 10, 32.0)
-    texts = distinct_texts(names, NAME_LENGTH)
-    left = 16 + LETTER * max(map(len, texts)) if wide else 4.0
-    x = Scale(0, span_s, left, right)
-    bottom = row * len(presences) + 4
-    dated = (begin + timedelta(seconds=span_s)).date() != begin.date()
-
-    def at(moment: datetime) -> float:
-        return x.at(min(max((moment - begin).total_seconds(), 0), span_s))
-
-    for place, (item, gaps, text) in enumerate(zip(presences, silences, texts, strict=True)):
-        y = row * place + (12 if wide else 22)
-        spoken = (
-            label(left - 10, y + 4, text, anchor="end", kind="ink")
-            if wide
-            else label(4, y - 8, text, kind="ink")
-        )
-        start, end = at(item.first_ts), at(item.last_ts)
-        times = (moment_text(moment, dated=dated, precise=True) for moment in (item.first_ts, item.last_ts))
-        told = (
-            f"{short_text(item.peer or item.conversation, 120)}\nconversation {short_text(item.conversation, 80)}"
-            f"\ntap {short_text(item.tap, 60)}\n{' to '.join(times)} UTC\n{count_text(item.messages)} messages"
-        )
-        bar = rect(start, y - 2, max(end - start, 2), 4, SERIES[0])
-        yield titled(
-            told, spoken, rect(start - 3, y - 8, end - start + 6, 16), bar, rect(start - 1, y - 6, 2, 12, INK)
-        )
-        for gap in gaps:
-            until = gap.until_ts or item.last_ts
-            since = moment_text(gap.ts, dated=dated, precise=True)
-            side = role_name(gap.protocol or item.protocol, gap.sender)
-            outcome = SILENCES.get(gap.outcome, gap.outcome)
-            from_x, to_x = at(gap.ts), at(max(until, gap.ts))
-            yield titled(
-                f"{side} silent for {span_text(gap.silent_s)} from {since} UTC\n{outcome}\n{text}",
-                rect(from_x, y - 4, max(to_x - from_x, 2), 8, BAD),
-            )
-    if span_s <= 120:
-        seconds = ((value, f"{value:g}") for value in round_ticks(span_s, 6) if value <= span_s)
-        yield from x_axis(x, seconds, bottom, f"seconds from {moment_text(begin, dated=False)} UTC")
-    else:
-        yield from x_axis(x, find_ticks(begin, span_s, 8 if wide else 5), bottom, "UTC")
-
-
-def _within(gap: Silence, item: Presence) -> bool:
-    """Return whether a silence began in this part of a conversation, which may have long pauses."""
-    same = (gap.tap, gap.conversation) == (item.tap, item.conversation)
-    return same and item.first_ts <= gap.ts <= item.last_ts

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import jinja2
 import msgspec
@@ -20,33 +19,33 @@ from markupsafe import Markup, escape
 from msgspec.structs import replace
 
 from specwire.runtime.log.text import show
+from specwire.runtime.spark.answers.durations import PER_DECADE
 from specwire.runtime.spark.answers.protocol_specifics import takes_time
 from specwire.runtime.spark.pipeline.counts import STRETCHES
-from specwire.runtime.spark.pipeline.summary import (
-    Bucket,
-    ErrorCount,
-    Summary,
-    TapCount,
-    Timeline,
-    Transfer,
-    TypeCount,
-)
+from specwire.runtime.spark.pipeline.summary import Bucket, Summary, Timeline
 from specwire.runtime.spark.protocols import known_protocols, role_name
-from specwire.runtime.spark.report import queries
-from specwire.runtime.spark.report.charts import plot_conversations, plot_latency, plot_messages
-from specwire.runtime.spark.report.findings import Findings, Tables, Violation, collect
-from specwire.runtime.spark.report.peers import plot_peers
-from specwire.runtime.spark.report.raw import RawFrame, dump_frames
-from specwire.runtime.spark.report.svg import SERIES, Figure
+from specwire.runtime.spark.report.charts import SERIES, Figure, plot_latency, plot_messages
+from specwire.runtime.spark.report.findings import (
+    BINS_PER_DECADE,
+    READINGS,
+    VIOLATIONS_KEPT,
+    Findings,
+    Tables,
+    Violation,
+    collect,
+)
+from specwire.runtime.spark.report.peers import plot_conversations, plot_peers
 from specwire.runtime.spark.report.tables import (
     ERRORS_TITLE,
+    SEGMENTS_TITLE,
+    TEMPLATES,
     VIOLATIONS_TITLE,
     Table,
     error_table,
     file_table,
     protocols_of,
+    query,
     segment_table,
-    short_names,
     silence_table,
     tap_table,
     topic_table,
@@ -54,21 +53,30 @@ from specwire.runtime.spark.report.tables import (
     type_table,
     violation_table,
 )
-from specwire.runtime.spark.report.text import EPOCH, THIN_SPACE, count_text, rate_text, size_text, span_text
+from specwire.runtime.spark.report.text import (
+    EPOCH,
+    THIN_SPACE,
+    RawFrame,
+    count_text,
+    dump_frames,
+    join_sentences,
+    listed_text,
+    rate_text,
+    short_names,
+    size_text,
+    span_text,
+)
 
 MOST_OCTETS = 1_000_000
 """Maximum size of the page; a larger page is made again with less detail."""
-RAW_SHOWN = 20
-"""Maximum number of violations of a protocol whose raw messages are shown."""
-CHAPTERS_SHOWN = 12
 
 
 class Detail(NamedTuple):
     """Limits for each protocol: raw messages, bars over time, and chapters."""
 
-    raw: int = RAW_SHOWN
+    raw: int = VIOLATIONS_KEPT
     bars: int = STRETCHES
-    chapters: int = CHAPTERS_SHOWN
+    chapters: int = 12
 
 
 DETAILS = (
@@ -88,26 +96,29 @@ NO_FRAMES = (
     "Its octets are not available: the layer of captured frames is missing, or the tap keeps no payloads."
 )
 
-Item = TypeVar("Item", TapCount, TypeCount, ErrorCount, Transfer)
-
 
 class Card(msgspec.Struct, frozen=True):
     """One figure of the head of the page or of a chapter.
 
     Attributes:
-        number: the value that `sql` returns; None where there is no query.
-        kind: ``grave`` if the number indicates a problem.
-        anchor: of the section that explains it.
+        number: the value that `sql` returns; None if there is no query.
+        section: title of the section that explains a number that indicates a problem.
         note: a line below the number.
+        anchor: of that section; empty if the number indicates no problem.
     """
 
     name: str
     value: str
     number: int | None = None
     sql: str = ""
-    kind: str = "plain"
-    anchor: str = ""
+    section: str = ""
     note: str = ""
+    anchor: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The style: ``grave`` if the number indicates a problem."""
+        return "grave" if self.section and self.number else "plain"
 
 
 class Section(msgspec.Struct, frozen=True):
@@ -126,18 +137,20 @@ class RawMessage(msgspec.Struct, frozen=True):
     place: str
     text: str
     frames: tuple[RawFrame, ...]
-    note: str
 
 
 class Chapter(msgspec.Struct, frozen=True):
-    """The overview, which has no title, or one protocol."""
+    """The overview, which has no title, or one protocol.
 
-    anchor: str
+    `note` says which violations `messages` are.
+    """
+
     title: str
     lead: str
     cards: tuple[Card, ...]
     sections: tuple[Section, ...]
     messages: tuple[RawMessage, ...] = ()
+    note: str = ""
 
     @property
     def columns(self) -> int:
@@ -154,11 +167,6 @@ class View(msgspec.Struct, frozen=True):
     chapters: tuple[Chapter, ...]
     series: tuple[str, ...] = SERIES
 
-    @property
-    def sections(self) -> tuple[Section, ...]:
-        """The sections of all chapters."""
-        return tuple(section for chapter in self.chapters for section in chapter.sections)
-
 
 def draw_report(summary: Summary, tables: Tables) -> str:
     """Return the report of a pipeline's output; `tables` reads an answer, or the frames, by name."""
@@ -168,7 +176,7 @@ def draw_report(summary: Summary, tables: Tables) -> str:
 def render_report(summary: Summary, findings: Findings, *, most_octets: int = MOST_OCTETS) -> str:
     """Return the report as HTML, with less detail if it would exceed `most_octets`."""
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
         finalize=_escape_unprintable,
         undefined=jinja2.StrictUndefined,
@@ -203,37 +211,43 @@ def _escape_lines(text: str) -> Markup:
 def build_view(summary: Summary, findings: Findings, detail: Detail = DETAILS[0]) -> View:
     """Return the values for the template of the page."""
     protocols = protocols_of(summary)
-    sent = Counter({protocol: _part(summary, protocol).messages for protocol in protocols})
-    shown = sorted(protocol for protocol, _ in sent.most_common(detail.chapters))
+    starts = [tap.first for tap in summary.taps if tap.first]
+    ends = [tap.last for tap in summary.taps if tap.last]
+    begin = min(map(datetime.fromisoformat, starts), default=EPOCH)
+    # Stretches of time are counted from 1970.
+    width = timedelta(seconds=summary.timeline.width_s)
+    origin = EPOCH + (begin - EPOCH) // width * width
+    lead = f"Capture {summary.capture} has no messages."
+    if starts:
+        first, last = (text[:19].replace("T", " ") for text in (min(starts), max(ends)))
+        lead = f"Capture {summary.capture}, from {first} to {last} UTC."
+    if len({tap.tap for tap in summary.taps}) > 1:
+        lead += " A message that two taps saw counts twice in messages and octets."
     if len(protocols) < 2:
-        chapters = [_chapter(summary, findings, "", detail)]
+        chapters = [_chapter(summary, findings, origin, detail, name="")]
     else:
-        parts = [_chapter(_part(summary, name), findings.of(name), name, detail) for name in shown]
-        chapters = [_overview(summary, findings, parts), *parts]
-    lead = _lead(summary)
-    if len(shown) < len(protocols):
-        lead += f" {len(protocols) - len(shown)} protocols with fewer messages have no chapter."
+        sent = Counter({protocol: _part(summary, protocol).messages for protocol in protocols})
+        shown = sorted(protocol for protocol, _ in sent.most_common(detail.chapters))
+        parts = [
+            _chapter(_part(summary, name), findings.of(name), origin, detail, name=name) for name in shown
+        ]
+        chapters = [_overview(summary, findings, origin, parts), *parts]
+        if len(shown) < len(protocols):
+            lead += f" The {len(protocols) - len(shown)} protocols with the fewest messages have no chapter."
     return View(f"Captured traffic: {', '.join(protocols) or 'nothing'}", lead, tuple(chapters))
 
 
 def _part(summary: Summary, protocol: str) -> Summary:
     """Return the part of the summary about one protocol."""
-    return replace(
-        summary,
-        taps=_of(summary.taps, protocol),
-        types=_of(summary.types, protocol),
-        errors=_of(summary.errors, protocol),
-        transfers=_of(summary.transfers, protocol),
-        timeline=summary.timelines.get(protocol, Timeline(1.0, ())),
-    )
+    parts = {
+        name: tuple(item for item in getattr(summary, name) if item.protocol == protocol)
+        for name in ("taps", "types", "errors", "transfers")
+    }
+    return replace(summary, timeline=summary.timelines.get(protocol, Timeline(1.0, ())), **parts)
 
 
-def _of(items: Iterable[Item], protocol: str) -> tuple[Item, ...]:
-    return tuple(item for item in items if item.protocol == protocol)
-
-
-def _overview(summary: Summary, findings: Findings, chapters: Sequence[Chapter]) -> Chapter:
-    """The whole capture: all protocols in one chart, segments and taps.
+def _overview(summary: Summary, findings: Findings, origin: datetime, chapters: Sequence[Chapter]) -> Chapter:
+    """Return the whole capture: all protocols in one chart, segments and taps.
 
     A card leads to the section of the first of `chapters` with such faults.
     """
@@ -242,64 +256,57 @@ def _overview(summary: Summary, findings: Findings, chapters: Sequence[Chapter])
         for bucket in timeline.buckets:
             by_protocol.setdefault(bucket.index, {})[protocol] = bucket.messages
     width_s = summary.timeline.width_s
-    buckets = (Bucket(index, sum(types.values()), 0, types) for index, types in sorted(by_protocol.items()))
-    sections = _sections(
-        "",
-        (
-            plot_messages(
-                Timeline(width_s, tuple(buckets)),
-                _begin(summary),
-                unit="protocol",
-                sql=queries.messages_over_time(None, width_s),
-            ),
-            segment_table(summary),
-            tap_table(summary),
-        ),
+    buckets = tuple(
+        Bucket(index, sum(types.values()), 0, types) for index, types in sorted(by_protocol.items())
     )
-    faults = (
-        next(section for section in chapter.sections if section.title == card_title)
-        for card_title, name in ((ERRORS_TITLE, "not decoded"), (VIOLATIONS_TITLE, "violations"))
-        for chapter in chapters
-        if any(card.name == name and card.number for card in chapter.cards)
-    )
-    # Later sections must not displace earlier ones.
-    linked = (*sections, *reversed(tuple(faults)))
-    return Chapter("", "", "", _cards(summary, findings, linked, None), sections)
+    sql = query("messages_over_time", None, _millis(width_s))
+    chart = plot_messages(Timeline(width_s, buckets), origin, sql=sql)
+    sections = _sections("", (chart, segment_table(summary), tap_table(summary)))
+    cards = [card for chapter in reversed(chapters) for card in chapter.cards]
+    anchors = {card.section: card.anchor for card in cards if card.anchor}
+    return Chapter("", "", _cards(summary, findings, sections, None, anchors), sections)
 
 
-def _chapter(summary: Summary, findings: Findings, title: str, detail: Detail) -> Chapter:
-    """One protocol; faults come before amounts, and empty tables are omitted."""
+def _chapter(summary: Summary, findings: Findings, origin: datetime, detail: Detail, *, name: str) -> Chapter:
+    """Return the chapter of one protocol; faults come before amounts, and empty tables are omitted.
+
+    Without a name it is the only one, and has segments and taps, too.
+    """
     protocol = next(iter(protocols_of(summary)), None)
     names = short_names([tap.tap for tap in summary.taps])
-    prefix = f"{title}-" if title else ""
+    prefix = f"{name}-" if name else ""
+    width_ms = _millis(summary.timeline.width_s)
     contents = (
         plot_messages(
-            summary.timeline,
-            _begin(summary),
-            bars=detail.bars,
-            sql=queries.messages_over_time(protocol, summary.timeline.width_s),
+            summary.timeline, origin, bars=detail.bars, sql=query("messages_over_time", protocol, width_ms)
         ),
         error_table(summary),
         violation_table(findings),
-        None if title else segment_table(summary),
-        plot_latency(findings.latency, sql=queries.latencies(protocol)),
+        None if name else segment_table(summary),
+        plot_latency(
+            findings.latency, sql=query("latencies", protocol, BINS_PER_DECADE, PER_DECADE // BINS_PER_DECADE)
+        ),
         topic_table(findings),
-        plot_conversations(findings.presences, findings.silences, names, sql=queries.conversations(protocol)),
+        plot_conversations(findings, names, sql=query("conversations", protocol)),
         silence_table(findings, names),
-        plot_peers(findings.edges, sql=queries.edges(protocol)),
+        plot_peers(findings, sql=query("edges", protocol)),
         type_table(summary),
         file_table(findings),
-        transfer_table(summary),
-        None if title else tap_table(summary),
+        transfer_table(summary, findings),
+        None if name else tap_table(summary),
     )
     sections = _sections(prefix, contents)
-    messages = tuple(
-        _raw_message(f"{prefix}message-{number}", item, names)
-        for number, item in enumerate(choose_violations(findings.violations, detail.raw), 1)
+    chosen = sorted(
+        findings.violations[: detail.raw], key=lambda item: (item.reading, item.ts, item.tap, item.seq)
     )
+    messages = tuple(
+        _raw_message(f"{prefix}message-{number}", item, names) for number, item in enumerate(chosen, 1)
+    )
+    cards = _cards(summary, findings, sections, protocol if name else None, {})
     lead = " ".join(_quiet(summary, findings, protocol)) if summary.messages else ""
-    cards = _cards(summary, findings, sections, protocol if title else None)
-    return Chapter(title, title, lead, cards, sections, messages)
+    cut = listed_text(len(messages), sum(map(findings.total, READINGS)), "violations")
+    note = join_sentences(cut, "The first of each kind are among them; the concurrent reading comes first.")
+    return Chapter(name, lead, cards, sections, messages, note)
 
 
 def _sections(prefix: str, contents: Iterable[Figure | Table | None]) -> tuple[Section, ...]:
@@ -309,113 +316,81 @@ def _sections(prefix: str, contents: Iterable[Figure | Table | None]) -> tuple[S
 
 def _quiet(summary: Summary, findings: Findings, protocol: str | None) -> Iterator[str]:
     """Yield sentences about kinds of findings that are absent."""
-    if not findings.violation_counts and findings.presences:
-        yield "No message violated the dialog."
-    if not findings.silences and findings.presences:
-        yield "No side was silent for longer than its protocol allows."
-    if protocol in known_protocols():
-        if not takes_time(protocol or ""):
-            yield "This protocol has no requests, jobs or files whose duration could be measured."
-        elif not findings.topics:
-            yield "No request, job or file was seen."
-    else:
+    if protocol not in known_protocols():
         yield "No package for this protocol is known here, so its messages are counted but not decoded."
-
-
-def _begin(summary: Summary) -> datetime:
-    """Return when the first stretch of the timeline begins; stretches are counted from 1970."""
-    starts = [datetime.fromisoformat(tap.first) for tap in summary.taps if tap.first]
-    width = timedelta(seconds=summary.timeline.width_s)
-    return EPOCH + (min(starts, default=EPOCH) - EPOCH) // width * width
-
-
-def choose_violations(found: Sequence[Violation], number: int = RAW_SHOWN) -> list[Violation]:
-    """Return `number` of them in their order.
-
-    The first of each kind, then the second ones, and so on.
-    """
-    seen: Counter[tuple[str | None, ...]] = Counter()
-    turns: list[tuple[int, int]] = []
-    for place, item in enumerate(found):
-        kind = (item.protocol, item.reading, item.kind, item.message)
-        turns.append((seen[kind], place))
-        seen[kind] += 1
-    return [found[place] for place in sorted(place for _, place in sorted(turns)[:number])]
+        return
+    if not summary.undecoded:
+        yield "Every message decoded."
+    if findings.presences:
+        if not findings.violation_counts:
+            yield "No message violated the dialog."
+        if not findings.silences:
+            yield "No side was silent for longer than its protocol allows."
+    if not takes_time(protocol or ""):
+        yield "This protocol has no requests, jobs or files whose duration could be measured."
+    elif not findings.topics:
+        yield "No request, job or file was seen."
 
 
 def _raw_message(anchor: str, item: Violation, names: Mapping[str, str]) -> RawMessage:
     who = f"the {role_name(item.protocol, item.sender)}" if item.sender else "an unknown sender"
-    tap = names.get(item.tap, item.tap)
-    place = f"{item.peer or item.conversation}, message {count_text(item.seq)} of tap {tap}, {item.reading} reading"
     frames = () if item.frames is None else dump_frames(item.protocol, item.frames, item.sizes, item.sender)
+    place = (
+        f"{item.peer or item.conversation}, message {count_text(item.seq)} of tap {names.get(item.tap, item.tap)}, "
+        f"{item.reading} reading"
+    )
     return RawMessage(
         anchor=anchor,
         time=item.ts.isoformat(sep=" ", timespec="milliseconds")[:23],
-        place=place[:CELL_TITLE_LENGTH],
+        place=join_sentences(f"{place[:CELL_TITLE_LENGTH]}.", "" if frames else NO_FRAMES),
         text=f"{item.message or 'An undecodable message'} from {who}: {item.text}"[: 2 * CELL_TITLE_LENGTH],
         frames=frames,
-        note="" if frames else NO_FRAMES,
     )
 
 
 def _cards(
-    summary: Summary, findings: Findings, sections: Sequence[Section], protocol: str | None
+    summary: Summary,
+    findings: Findings,
+    sections: Sequence[Section],
+    protocol: str | None,
+    anchors: Mapping[str, str],
 ) -> tuple[Card, ...]:
-    anchors = {section.title: section.anchor for section in sections}
-    counts = Counter({item.reading: 0 for item in findings.violation_counts})
-    for item in findings.violation_counts:
-        counts[item.reading] += item.violations
-    strict = f"concurrent reading; strict: {count_text(counts['strict'])}" if counts["strict"] else ""
+    """Return the cards of one protocol, or without one of the whole capture.
+
+    `anchors` has sections of other chapters.
+    """
     cards = [
-        Card("messages", count_text(summary.messages), summary.messages, queries.count_messages(protocol)),
-        Card("octets", size_text(summary.octets), summary.octets, queries.count_octets(protocol)),
+        Card("messages", count_text(summary.messages), summary.messages, query("count_messages", protocol)),
+        Card("octets", size_text(summary.octets), summary.octets, query("count_octets", protocol)),
     ]
-    if summary.timeline.buckets:
-        most = max(bucket.messages for bucket in summary.timeline.buckets)
-        width_s = summary.timeline.width_s
-        cards.append(
-            Card(f"most {rate_text(width_s)}", count_text(most), most, queries.busiest(protocol, width_s))
-        )
-    if summary.messages:
-        cards.append(Card("time range", span_text(_seconds(summary.taps))))
-    whole = protocol is None
-    if whole:
+    if buckets := summary.timeline.buckets:
+        most, width_s = max(bucket.messages for bucket in buckets), summary.timeline.width_s
+        sql = query("peak", protocol, _millis(width_s))
+        cards.append(Card("peak", count_text(most), most, sql, note=rate_text(width_s)))
+    times = [datetime.fromisoformat(text) for tap in summary.taps for text in (tap.first, tap.last) if text]
+    if times:
+        cards.append(Card("time range", span_text((max(times) - min(times)).total_seconds())))
+    if protocol is None:
         taps = len({tap.tap for tap in summary.taps})
-        cards.append(Card("taps", count_text(taps), taps, queries.count_taps()))
-    faults = [
-        ("not decoded", summary.undecoded, queries.count_undecoded(protocol), ERRORS_TITLE, ""),
-        (
-            "violations",
-            counts["concurrent"],
-            queries.count_violations(protocol, "concurrent"),
-            VIOLATIONS_TITLE,
-            strict,
-        ),
-    ]
-    if whole:
-        faults.append(("dropped", summary.dropped, queries.count_dropped(), "Taps", ""))
-    if whole and summary.missing:
-        faults.append(("missing", summary.missing, queries.count_missing(), "Taps", ""))
-    if whole and (aside := summary.segments.quarantined):
-        faults.append(("segments set aside", aside, queries.count_quarantined(), "Segments set aside", ""))
+        cards.append(Card("taps", count_text(taps), taps, query("count_taps")))
+    faults = [("not decoded", summary.undecoded, query("count_undecoded", protocol), ERRORS_TITLE, "")]
+    if findings.total("conversations"):
+        strict = findings.total("strict")
+        note = f"strict reading: {count_text(strict)}" if strict else ""
+        sql = query("count_violations", protocol, "concurrent")
+        faults.append(("violations", findings.total("concurrent"), sql, VIOLATIONS_TITLE, note))
+    if protocol is None:
+        faults.append(("dropped", summary.dropped, query("count_dropped"), "Taps", ""))
+        if summary.missing:
+            faults.append(("missing", summary.missing, query("count_missing"), "Taps", ""))
+        if aside := summary.segments.quarantined:
+            faults.append(("segments set aside", aside, query("count_quarantined"), SEGMENTS_TITLE, ""))
+    anchors = {**anchors, **{section.title: section.anchor for section in sections}}
     for name, number, sql, title, note in faults:
-        kind, anchor = ("grave", anchors.get(title, "")) if number else ("plain", "")
-        cards.append(Card(name, count_text(number), number, sql, kind, anchor, note))
+        anchor = anchors.get(title, "") if number else ""
+        cards.append(Card(name, count_text(number), number, sql, title, note, anchor))
     return tuple(cards)
 
 
-def _lead(summary: Summary) -> str:
-    starts = [tap.first for tap in summary.taps if tap.first]
-    ends = [tap.last for tap in summary.taps if tap.last]
-    if not starts:
-        return f"Capture {summary.capture} has no messages."
-    return f"Capture {summary.capture}, from {_date(min(starts))} to {_date(max(ends))} UTC."
-
-
-def _seconds(taps: Sequence[TapCount]) -> float:
-    times = [datetime.fromisoformat(text) for tap in taps for text in (tap.first, tap.last) if text]
-    return (max(times) - min(times)).total_seconds() if times else 0.0
-
-
-def _date(text: str) -> str:
-    return text[:19].replace("T", " ")
+def _millis(seconds: float) -> int:
+    return round(seconds * 1000)

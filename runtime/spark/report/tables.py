@@ -1,48 +1,54 @@
-"""Tables of the report and the command line: typed values and the format of each column."""
+"""Tables of the report and the command line: typed values, the format of each column, and their SQL."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
+import jinja2
 import msgspec
 
-from specwire.runtime.capture.identity import tap_name
 from specwire.runtime.spark.pipeline.summary import UNDECODED, Summary
 from specwire.runtime.spark.protocols import role_name
-from specwire.runtime.spark.report import queries
-from specwire.runtime.spark.report.charts import KINDS, SILENCES, conversation_name
-from specwire.runtime.spark.report.findings import TOPICS_KEPT, TRANSFERS_KEPT, Findings, Topic
+from specwire.runtime.spark.report.findings import FILES_KEPT, READINGS, TOPICS_KEPT, Findings, Topic
 from specwire.runtime.spark.report.text import (
+    KINDS,
+    SILENCES,
     clock_text,
+    conversation_name,
     count_text,
+    join_sentences,
+    listed_text,
     micros_text,
     moment_text,
+    short_names,
     size_text,
     span_text,
 )
 
+TEMPLATES = Path(__file__).parent / "templates"
+
 ERRORS_TITLE = "Messages that did not decode"
 VIOLATIONS_TITLE = "Violations of the dialogs"
+SEGMENTS_TITLE = "Segments with problems"
+NOT_LISTED = "(not listed)"
 
 TAP_COLUMNS = 6
 """With more taps than this, types are summed over taps."""
-
 TRANSFERS_SHOWN = 20
 ERRORS_SHOWN = 20
 SEGMENTS_SHOWN = 20
 SILENCES_SHOWN = 20
 TAPS_SHOWN = 40
 
-Show = Callable[[Any], str]
-
 
 class TableColumn(msgspec.Struct, frozen=True):
     """Heading of a column and format of its values; `word` aligns it left."""
 
     name: str
-    show: Show
+    show: Callable[[Any], str]
     word: bool = False
 
 
@@ -56,21 +62,6 @@ class Table(msgspec.Struct, frozen=True):
     sql: str = ""
 
     @property
-    def head(self) -> tuple[str, ...]:
-        """The headings."""
-        return tuple(column.name for column in self.columns)
-
-    @property
-    def labels(self) -> int:
-        """The number of columns of words, which come first."""
-        return sum(column.word for column in self.columns)
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The style of each column."""
-        return tuple("word" if column.word else "figure" for column in self.columns)
-
-    @property
     def rows(self) -> tuple[tuple[str, ...], ...]:
         """The values as texts; a missing value is an empty text."""
         return tuple(
@@ -82,20 +73,33 @@ class Table(msgspec.Struct, frozen=True):
         )
 
 
-def _words(*names: str) -> tuple[TableColumn, ...]:
-    return tuple(TableColumn(name, str, word=True) for name in names)
+def query(name: str, *arguments: object) -> str:
+    """Return a statement of ``queries.sql.j2``."""
+    return str(getattr(_queries(), name)(*arguments)).strip()
 
 
-def _counts(*names: str) -> tuple[TableColumn, ...]:
-    return tuple(TableColumn(name, count_text) for name in names)
+@cache
+def _queries() -> object:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("queries.sql.j2").module
 
 
-def _size(name: str) -> TableColumn:
-    return TableColumn(name, size_text)
+def _columns(show: Callable[[Any], str], *names: str, word: bool = False) -> tuple[TableColumn, ...]:
+    """Return columns of one format; columns of plain texts are columns of words."""
+    return tuple(TableColumn(name, show, word or show is str) for name in names)
 
 
-def _micros(*names: str) -> tuple[TableColumn, ...]:
-    return tuple(TableColumn(name, micros_text) for name in names)
+def _tap_column(names: Mapping[str, str]) -> tuple[TableColumn, ...]:
+    return _columns(lambda tap: names.get(tap, tap), "Tap", word=True)
+
+
+def _pick(items: Iterable[object], *fields: str) -> tuple[tuple[Any, ...], ...]:
+    return tuple(tuple(getattr(item, field) for field in fields) for item in items)
 
 
 def type_table(summary: Summary, *, by_tap: bool = True) -> Table:
@@ -120,38 +124,35 @@ def type_table(summary: Summary, *, by_tap: bool = True) -> Table:
         values.append(
             (*(key if several else key[1:]), *(each if separate else ()), sum(found.values()), octets[key])
         )
-    labels = _words(*(["Protocol"] if several else []), "Message", "Sent by")
-    taps = _counts(*names.values(), "All taps") if separate else _counts("Messages")
+    labels = _columns(str, *(["Protocol"] if several else []), "Message", "Sent by")
+    taps = _columns(count_text, *([*names.values(), "All taps"] if separate else ["Messages"]))
     note = "A message that two taps saw is counted for each of them." if len(names) > 1 else ""
-    sql = "" if several else queries.types(_protocol(summary), list(names) if separate else [])
-    columns = (*labels, *taps, _size("Octets"))
+    sql = "" if several else query("types", _protocol(summary), list(names) if separate else [])
+    columns = (*labels, *taps, *_columns(size_text, "Octets"))
     return Table("Messages by type and direction", note, columns, tuple(values), sql)
 
 
-def error_table(summary: Summary) -> Table:
-    """Return the messages that did not decode, by reason."""
+def error_table(summary: Summary) -> Table | None:
+    """Return the messages that did not decode, by finding; None if there are none."""
+    if not summary.undecoded:
+        return None
     several = len(protocols_of(summary)) > 1
     names = short_names([tap.tap for tap in summary.taps])
     shown = summary.errors[:ERRORS_SHOWN]
-    values = tuple(
-        (*([error.protocol] if several else []), error.text, error.kind, error.tap, error.messages)
-        for error in shown
+    values = _pick(shown, *(["protocol"] if several else []), "text", "kind", "tap", "messages")
+    listed = sum(error.messages for error in shown)
+    note = join_sentences(
+        "A finding is an example for all messages with its field and kind.",
+        listed_text(listed, summary.undecoded, "messages that did not decode", "counted here"),
+        "The tables named _errors have all of them with their frames.",
     )
-    note = "Every message decoded." if summary.messages else ""
-    if values:
-        note = "One finding represents all of its field and kind; the tables named _errors have every frame."
-        note += _hidden(len(summary.errors) - len(shown))
     columns = (
-        *_words(*(["Protocol"] if several else []), "Finding", "Kind"),
-        _tap_column(names),
-        *_counts("Messages"),
+        *_columns(str, *(["Protocol"] if several else []), "Finding", "Kind"),
+        *_tap_column(names),
+        *_columns(count_text, "Messages"),
     )
-    sql = queries.errors(None if several else _protocol(summary), ERRORS_SHOWN)
-    return Table(ERRORS_TITLE, note, columns, values, sql if values and not several else "")
-
-
-def _tap_column(names: Mapping[str, str]) -> TableColumn:
-    return TableColumn("Tap", lambda tap: names.get(tap, tap), word=True)
+    sql = "" if several else query("errors", _protocol(summary), ERRORS_SHOWN)
+    return Table(ERRORS_TITLE, note, columns, values, sql)
 
 
 def tap_table(summary: Summary) -> Table:
@@ -160,76 +161,81 @@ def tap_table(summary: Summary) -> Table:
     Times have dates only if the capture has several.
     """
     ranked = sorted(summary.taps, key=lambda tap: (-(tap.errors + tap.dropped + tap.missing), -tap.messages))
-    shown = set(ranked[:TAPS_SHOWN])
-    days = {text[:10] for tap in summary.taps for text in (tap.first, tap.last) if text}
+    shown = [tap for tap in summary.taps if tap in ranked[:TAPS_SHOWN]]
     missing = ["missing"] if summary.missing else []
     fields = ("tap", "protocol", "first", "last", "messages", "octets", "errors", "dropped", *missing)
-    values = tuple(tuple(getattr(tap, field) for field in fields) for tap in summary.taps if tap in shown)
-    clock = partial(clock_text, dated=len(days) > 1)
+    dated = len({text[:10] for tap in summary.taps for text in (tap.first, tap.last) if text}) > 1
     columns = (
-        *_words("Tap", "Protocol"),
-        TableColumn("First (UTC)", clock, word=True),
-        TableColumn("Last (UTC)", clock, word=True),
-        *_counts("Messages"),
-        _size("Octets"),
-        *_counts("Not decoded", "Dropped", *(["Missing"] if missing else [])),
+        *_columns(str, "Tap", "Protocol"),
+        *_columns(partial(clock_text, dated=dated), "First (UTC)", "Last (UTC)", word=True),
+        *_columns(count_text, "Messages"),
+        *_columns(size_text, "Octets"),
+        *_columns(count_text, "Not decoded", "Dropped", *map(str.capitalize, missing)),
     )
-    note = ""
-    if missing:
-        note = "Missing messages are in no readable segment, though earlier and later ones of the tap are."
-    note = (note + _hidden(len(summary.taps) - len(values))).strip()
-    return Table("Taps", note, columns, values, queries.taps(None))
+    note = "Missing messages are in no readable segment, though earlier and later ones of the tap are."
+    cut = listed_text(len(shown), len(summary.taps), "rows")
+    return Table(
+        "Taps", join_sentences(note if missing else "", cut), columns, _pick(shown, *fields), query("taps")
+    )
 
 
-def transfer_table(summary: Summary) -> Table | None:
+def transfer_table(summary: Summary, findings: Findings) -> Table | None:
     """Return files by conversation, the largest first; None if no files were transferred."""
     if not summary.transfers:
         return None
-    names = short_names([tap.tap for tap in summary.taps])
     shown = summary.transfers[:TRANSFERS_SHOWN]
     fields = ("tap", "conversation", "peer", "begun", "ended", "deleted", "chunks", "octets", "seconds")
-    values = tuple(tuple(getattr(item, field) for field in fields) for item in shown)
-    hidden = len(summary.transfers) - len(values)
-    note = f"The conversations with the most octets.{_hidden(hidden)}" if hidden else ""
     columns = (
-        _tap_column(names),
-        *_words("Conversation", "Peer"),
-        *_counts("Files begun", "Complete", "Deleted", "Chunks"),
-        _size("Octets"),
-        TableColumn("Time", span_text),
+        *_tap_column(short_names([tap.tap for tap in summary.taps])),
+        *_columns(str, "Conversation", "Peer"),
+        *_columns(count_text, "Files begun", "Complete", "Deleted", "Chunks"),
+        *_columns(size_text, "Octets"),
+        *_columns(span_text, "Time"),
     )
-    return Table(
-        "Files by conversation", note, columns, values, queries.transfers(_protocol(summary), TRANSFERS_SHOWN)
-    )
+    note = listed_text(len(shown), findings.total("transfers"), "conversations")
+    sql = query("transfers", _protocol(summary), TRANSFERS_SHOWN)
+    return Table("Files by conversation", note, columns, _pick(shown, *fields), sql)
 
 
 def segment_table(summary: Summary) -> Table | None:
     """Return the segments that cannot be read or are odd; None if there are none."""
-    reports = summary.segments.told[:SEGMENTS_SHOWN]
-    if not reports:
+    told, aside = summary.segments.told, summary.segments.quarantined
+    if not told:
         return None
-    values = tuple((item.name, item.outcome, item.reason, item.run) for item in reports)
-    note = _hidden(len(summary.segments.told) - len(values)).strip()
-    columns = (*_words("Segment", "Outcome", "Reason"), *_counts("Run"))
-    return Table("Segments set aside", note, columns, values, queries.segments())
+    note = join_sentences(
+        f"{count_text(aside)} could not be read and {'is' if aside == 1 else 'are'} set aside (quarantined).",
+        f"The latest {SEGMENTS_SHOWN} are shown." if len(told) > SEGMENTS_SHOWN else "",
+    )
+    columns = (*_columns(str, "Segment", "Outcome", "Reason"), *_columns(count_text, "Run"))
+    values = _pick(told[:SEGMENTS_SHOWN], "name", "outcome", "reason", "run")
+    return Table(SEGMENTS_TITLE, note, columns, values, query("segments"))
 
 
 def topic_table(findings: Findings) -> Table | None:
     """Return the topics, the slowest first; None if there are none."""
     if not findings.topics:
         return None
-    protocol = findings.topics[0].protocol
     fields = ("begun", "answered", "errors", "unanswered", "p50_us", "p99_us", "max_us")
     values = tuple(
-        (_topic_text(item), *(getattr(item, field) for field in fields)) for item in findings.topics
+        (_topic_text(item), *row)
+        for item, row in zip(findings.topics, _pick(findings.topics, *fields), strict=True)
     )
     columns = (
-        *_words("Topic"),
-        *_counts("Asked", "Answered", "Errors", "Given up"),
-        *_micros("Median", "99 %", "Longest"),
+        *_columns(str, "Topic"),
+        *_columns(count_text, "Begun", "Answered", "Errors", "Unanswered"),
+        *_columns(micros_text, "Median", "99 %", "Longest"),
     )
     note = "Ordered by the time within which 99 of 100 were answered."
-    return Table("Slowest topics", note, columns, values, queries.topics(protocol, TOPICS_KEPT))
+    cut = listed_text(len(values), findings.total("topics"), "topics")
+    sql = query("topics", findings.topics[0].protocol, TOPICS_KEPT)
+    return Table("Slowest topics", join_sentences(note, cut), columns, values, sql)
+
+
+def _topic_text(item: Topic) -> str:
+    """Return the topic; a job's task comes after its service, as two services may share a task name."""
+    if item.kind == "job" and item.service and item.topic:
+        return f"{item.service}: {item.topic}"
+    return item.topic or item.service or f"({KINDS.get(item.kind, item.kind)})"
 
 
 def file_table(findings: Findings) -> Table | None:
@@ -237,19 +243,18 @@ def file_table(findings: Findings) -> Table | None:
     if not findings.files:
         return None
     fields = ("filename", "peer", "outcome", "octets", "duration_us", "octets_per_s", "stalls", "stalled_us")
-    values = tuple(tuple(getattr(item, field) for field in fields) for item in findings.files)
     columns = (
-        *_words("File", "Peer", "Outcome"),
-        _size("Octets"),
-        *_micros("Duration"),
-        TableColumn("Speed", lambda octets: f"{size_text(octets)}/s"),
-        *_counts("Stalls"),
-        *_micros("Stalled"),
+        *_columns(str, "File", "Peer", "Outcome"),
+        *_columns(size_text, "Octets"),
+        *_columns(micros_text, "Duration"),
+        *_columns(lambda octets: f"{size_text(octets)}/s", "Speed"),
+        *_columns(count_text, "Stalls"),
+        *_columns(micros_text, "Stalled"),
     )
-    note = "A stall is time without credit in the middle of a file."
-    return Table(
-        "Largest files", note, columns, values, queries.files(findings.files[0].protocol, TRANSFERS_KEPT)
-    )
+    note = "A stall is a wait for credit in the middle of a file."
+    cut = listed_text(len(findings.files), findings.total("files"), "files")
+    sql = query("files", findings.files[0].protocol, FILES_KEPT)
+    return Table("Largest files", join_sentences(note, cut), columns, _pick(findings.files, *fields), sql)
 
 
 def silence_table(findings: Findings, names: Mapping[str, str]) -> Table | None:
@@ -260,75 +265,56 @@ def silence_table(findings: Findings, names: Mapping[str, str]) -> Table | None:
     protocol = found[0].protocol
     dated = len({item.ts.date() for item in found}) > 1
     values = tuple(
-        (
-            conversation_name(item.peer, item.conversation, item.tap, {}),
-            item.tap,
-            item.sender,
-            item.ts,
-            item.outcome,
-            item.silent_s,
-        )
-        for item in found
+        (conversation_name(item.peer, item.conversation, item.tap, {}), *row)
+        for item, row in zip(found, _pick(found, "tap", "sender", "ts", "outcome", "silent_s"), strict=True)
     )
-    moment: Show = partial(moment_text, dated=dated, precise=True)
     columns = (
-        *_words("Peer"),
-        _tap_column(names),
-        TableColumn("Silent side", partial(role_name, protocol), word=True),
-        TableColumn("Since (UTC)", moment, word=True),
-        TableColumn("Then", lambda outcome: SILENCES.get(outcome) or str(outcome), word=True),
-        TableColumn("Duration", span_text),
+        *_columns(str, "Peer"),
+        *_tap_column(names),
+        *_columns(partial(role_name, protocol), "Silent side", word=True),
+        *_columns(partial(moment_text, dated=dated, precise=True), "Since (UTC)", word=True),
+        *_columns(lambda outcome: SILENCES.get(outcome, outcome), "Then", word=True),
+        *_columns(span_text, "Duration"),
     )
     note = "Sides that sent nothing for longer than their protocol allows."
-    return Table("Longest silences", note, columns, values, queries.silences(protocol, SILENCES_SHOWN))
+    cut = listed_text(len(found), findings.total("silences"), "silences")
+    sql = query("silences", protocol, SILENCES_SHOWN)
+    return Table("Longest silences", join_sentences(note, cut), columns, values, sql)
 
 
 def violation_table(findings: Findings) -> Table | None:
-    """Return the violations of dialogs by kind, the concurrent reading first.
+    """Return all violations by kind, the concurrent reading first; None if there are none.
 
-    None if there are none.
+    The answers list the first violations of each conversation. A row counts all others of a reading.
     """
     if not findings.violation_counts:
         return None
-    ranked = sorted(findings.violation_counts, key=lambda item: item.reading)
-    values = tuple(
-        (item.message or UNDECODED, item.kind, item.reading, item.conversations, item.violations)
-        for item in ranked
+    values: list[tuple[Any, ...]] = []
+    notes = []
+    for reading in READINGS:
+        listed = [item for item in findings.violation_counts if item.reading == reading]
+        values += (
+            (reading, item.message or UNDECODED, item.kind, item.conversations, item.violations)
+            for item in listed
+        )
+        number, total = sum(item.violations for item in listed), findings.total(reading)
+        if total > number:
+            values.append((reading, NOT_LISTED, None, None, total - number))
+        notes.append(
+            listed_text(number, total, f"violations of the {reading} reading", "listed in the answers")
+        )
+    columns = (
+        *_columns(str, "Reading", "Message", "Kind"),
+        *_columns(count_text, "Conversations", "Violations"),
     )
-    sums = {
-        reading: sum(item.violations for item in ranked if item.reading == reading)
-        for reading in sorted({item.reading for item in ranked})
-    }
-    totals = ", ".join(f"{count_text(number)} {reading}" for reading, number in sums.items())
-    note = (
-        f"{totals}. The strict reading allows nobody to speak out of turn; peers that do not wait for each other "
-        "violate it often and do no harm. At most 16 violations of a conversation are recorded for each reading."
+    rule = (
+        "In the concurrent reading both sides may send without waiting for each other; a violation of it is a fault. "
+        "In the strict reading one message follows another as in the specification; peers that do not wait violate "
+        "it often, without harm."
     )
-    columns = (*_words("Message", "Kind", "Reading"), *_counts("Conversations", "Violations"))
-    sql = queries.violations(ranked[0].protocol)
-    return Table(VIOLATIONS_TITLE, note, columns, values, sql)
-
-
-def _topic_text(item: Topic) -> str:
-    """The topic.
-
-    A job's task after its service, because two services may have tasks of one name.
-    """
-    if item.kind == "job" and item.service and item.topic:
-        return f"{item.service}: {item.topic}"
-    return item.topic or item.service or f"({KINDS.get(item.kind, item.kind)})"
-
-
-def _hidden(number: int) -> str:
-    """Return the sentence at the end of a note that says how many rows are omitted."""
-    return f" {count_text(number)} more are in summary.json." if number > 0 else ""
-
-
-def short_names(taps: Sequence[str]) -> dict[str, str]:
-    """Return each tap's name, or its id if two taps share a name."""
-    taps = list(dict.fromkeys(taps))
-    names = [tap_name(tap) for tap in taps]
-    return {tap: name if names.count(name) == 1 else tap for tap, name in zip(taps, names, strict=True)}
+    note = join_sentences(rule, *notes)
+    sql = query("violations", findings.violation_counts[0].protocol, NOT_LISTED)
+    return Table(VIOLATIONS_TITLE, note, columns, tuple(values), sql)
 
 
 def protocols_of(summary: Summary) -> list[str]:

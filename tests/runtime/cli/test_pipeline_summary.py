@@ -8,7 +8,7 @@ import pytest
 
 from specwire.runtime.cli.console import output
 from specwire.runtime.cli.pipeline import show_summary
-from tests.runtime.spark.report.test_page import SUMMARY
+from tests.runtime.spark.report.summary import SUMMARY
 
 
 @pytest.mark.parametrize(("columns", "by_tap"), [(120, True), (60, False)])

@@ -89,6 +89,14 @@ def test_types_and_errors_add_up_over_runs() -> None:
     assert count_types(add_up(counts(row(0, 5), row(0, 2)))) == (TypeCount("t", "filemq", "Nom", "C", 7, 7),)
 
 
+def test_many_errors_of_one_protocol_do_not_displace_those_of_another() -> None:
+    """150 findings of two messages in FILEMQ, of which 100 are kept, and one of one message in Flux."""
+    many = [row(0, 2, **{**WRONG, "wrong_field": f"f{number}"}, text=f"{number:03}") for number in range(150)]
+    other = {**row(0, 1, **WRONG, text="rare"), "protocol": "flux"}
+    found = count_errors(counts(*many, other))
+    assert [error.text for error in found] == [*(f"{number:03}" for number in range(100)), "rare"]
+
+
 def test_messages_are_where_the_totals_say() -> None:
     """Each captured message in one place."""
     ledger = Ledger(

@@ -8,10 +8,12 @@ from specwire.runtime.spark.report.findings import (
     Edge,
     File,
     Findings,
+    GraphNode,
     LatencyBin,
     Presence,
     Silence,
     Topic,
+    Total,
     Violation,
     ViolationCount,
 )
@@ -31,7 +33,6 @@ FINDINGS = Findings(
         LatencyBin("filemq", "rpc", 40, 3),
         LatencyBin("filemq", "rpc", 43, 10),
         LatencyBin("filemq", "rpc", 60, 1),
-        LatencyBin("filemq", "job", 62, 4),
     ),
     topics=(
         Topic("flux", "rpc", "kvs", HOSTILE, 12, 10, 1, 2, 140, 1000, 1001),
@@ -47,9 +48,9 @@ FINDINGS = Findings(
         Presence("filemq", TAP, "c2", None, after(3), after(8), 12),
     ),
     silences=(
-        Silence(TAP, "c1", "C", after(2), after(6), 4.0, "again", "filemq"),
-        Silence(TAP, "c2", "S", after(4), None, 5.0, "silent", "filemq", HOSTILE),
-        Silence(TAP, "gone", "S", after(4), None, 5.0, "gone", "filemq"),
+        Silence("filemq", TAP, "c1", None, "C", after(2), 4.0, "again"),
+        Silence("filemq", TAP, "c2", HOSTILE, "S", after(4), 5.0, "silent"),
+        Silence("filemq", TAP, "gone", None, "S", after(4), 5.0, "gone"),
     ),
     violation_counts=(
         ViolationCount("filemq", "concurrent", "undecodable", None, 1, 1),
@@ -57,17 +58,33 @@ FINDINGS = Findings(
     ),
     violations=(
         Violation(
-            "filemq", TAP, 17, "c1", HOSTILE, after(1), "concurrent", "undecodable", "C", None, "READY",
+            "filemq", TAP, 17, "c1", HOSTILE, after(1), "concurrent", "undecodable", "C", None,
             "the message does not decode", (bytes.fromhex("aaa307000001"),), (6,),
         ),
         Violation(
-            "filemq", TAP, 18, "c2", None, after(2), "strict", "unexpected", None, "Nom", "START",
+            "filemq", TAP, 18, "c2", None, after(2), "strict", "unexpected", None, "Nom",
             f"not here {HOSTILE}",
         ),
+    ),
+    nodes=(
+        GraphNode("filemq", HOSTILE, "C", 5 << 20),
+        GraphNode("filemq", TAP, "S", 5 << 20),
+        GraphNode("norfab", "client", "C", 800),
+        GraphNode("norfab", "netbox", "service", 800),
     ),
     edges=(
         Edge("filemq", "messages", HOSTILE, "C", TAP, "S", 900, 5000, 1),
         Edge("filemq", "messages", TAP, "S", HOSTILE, "C", 90, 5 << 20, 0),
         Edge("norfab", "calls", "client", "C", "netbox", "service", 8, 800, 0),
+    ),
+    totals=(
+        Total("filemq", "concurrent", 1),
+        Total("filemq", "conversations", 2),
+        Total("filemq", "edges", 2),
+        Total("filemq", "files", 2),
+        Total("filemq", "nodes", 2),
+        Total("filemq", "silences", 3),
+        Total("filemq", "strict", 7),
+        Total("filemq", "transfers", 1),
     ),
 )  # fmt: skip

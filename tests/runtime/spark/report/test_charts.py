@@ -1,26 +1,22 @@
-"""Charts: marks match the counts, every mark has a tooltip, and names stay distinct."""
+"""Charts of messages and latencies: marks match the counts, and every mark has a tooltip."""
 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from xml.etree import ElementTree
 
 import pytest
-from msgspec import structs
 
 from specwire.runtime.spark.pipeline.summary import UNDECODED, Bucket, Timeline
 from specwire.runtime.spark.report.charts import (
     BARS_NARROW,
+    Figure,
     merge_buckets,
-    plot_conversations,
     plot_latency,
     plot_messages,
 )
-from specwire.runtime.spark.report.findings import Edge, Findings
-from specwire.runtime.spark.report.peers import NODES_SHOWN, find_hubs, place_nodes, plot_peers
-from specwire.runtime.spark.report.svg import Figure
-from specwire.runtime.spark.report.text import distinct_texts, find_ticks, rate_text
+from specwire.runtime.spark.report.findings import Findings
+from specwire.runtime.spark.report.peers import plot_conversations, plot_peers
 from tests.runtime.spark.report.findings import BEGIN, FINDINGS
 
 
@@ -39,8 +35,8 @@ def test_nothing_is_drawn_of_nothing() -> None:
     none = Findings()
     assert plot_messages(Timeline(1.0, ()), BEGIN) is None
     assert plot_latency(none.latency) is None
-    assert plot_conversations(none.presences, none.silences, {}) is None
-    assert plot_peers(none.edges) is None
+    assert plot_conversations(none, {}) is None
+    assert plot_peers(none) is None
 
 
 def test_types_beyond_the_colours_are_told_together() -> None:
@@ -80,7 +76,7 @@ def test_bars_are_as_high_as_the_counts() -> None:
 
 
 def test_each_bar_says_when_and_how_many() -> None:
-    """The third minute from 03:04:05 on has three messages of two types."""
+    """The third minute from 03:04:05 on has three messages of two types; the chart begins with it."""
     figure = drawn(plot_messages(Timeline(60.0, (Bucket(2, 3, 0, {"Nom": 2, "Hugz": 1}),)), BEGIN))
     title = "03:06:05 to 03:07:05 UTC\n3 messages\nNom 2\nHugz 1"
     assert f"<title>{title}</title>" in figure.wide
@@ -92,8 +88,8 @@ def test_every_mark_has_a_tooltip() -> None:
     figures = [
         plot_messages(Timeline(1.0, (Bucket(0, 1, 0, {"Nom": 1, UNDECODED: 1}),)), BEGIN),
         plot_latency(FINDINGS.latency),
-        plot_conversations(FINDINGS.presences, FINDINGS.silences, {}),
-        plot_peers(FINDINGS.edges),
+        plot_conversations(FINDINGS, {}),
+        plot_peers(FINDINGS),
     ]
     for figure in map(drawn, figures):
         for svg in (figure.wide, figure.narrow):
@@ -122,130 +118,27 @@ def test_empty_days_cost_nothing() -> None:
     assert len(figure.wide) < 5000
 
 
-@pytest.mark.parametrize(
-    ("width_s", "label"),
-    [
-        (0.02, "messages in 20 ms"),
-        (1, "messages a second"),
-        (60, "messages a minute"),
-        (600, "messages in 10 minutes"),
-        (3600, "messages an hour"),
-        (604_800, "messages in 7 days"),
-    ],
-)
-def test_axes_say_the_width_of_a_bar_in_words(width_s: float, label: str) -> None:
-    assert rate_text(width_s) == label
-
-
-def test_names_that_look_alike_once_cut_are_numbered() -> None:
-    """Two names that differ only at their ends; a third that is short stays."""
-    long = ["a" * 30 + "1", "a" * 30 + "2", "short"]
-    assert distinct_texts(long, 12) == [
-        "aaaaaa\N{HORIZONTAL ELLIPSIS} #1",
-        "aaaaaa\N{HORIZONTAL ELLIPSIS} #2",
-        "short",
-    ]
-
-
-def test_conversations_of_two_taps_name_their_tap() -> None:
-    """One peer that two taps saw is two rows."""
-    one = FINDINGS.presences[0]
-    other = structs.replace(one, tap="client-1-2")
-    figure = drawn(plot_conversations([one, other], (), {one.tap: "server", "client-1-2": "client"}))
-    rows = [text for text in texts(figure.wide) if " at " in text]
-    assert [text.rpartition(" at ")[2] for text in rows] == ["server", "client"]
-
-
 def test_the_median_is_said_in_words() -> None:
     """Of 14 requests the seventh is in the bin 43: 10 ** (43 / 20) is 141 µs."""
     figure = drawn(plot_latency(FINDINGS.latency))
-    assert "requests: median about 141 µs" in figure.description
-    assert {text for _, text in figure.legend} == {"requests 14", "jobs 4"}
+    assert figure.note.startswith("14 requests; the median is about 141 µs.")
+    assert "<title>141 µs to 158 µs\n10 requests</title>" in figure.wide
 
 
-def test_only_silences_of_conversations_that_are_shown_count() -> None:
-    figure = drawn(plot_conversations(FINDINGS.presences, FINDINGS.silences, {}))
-    assert figure.description == "2 conversations, 2 silences."
-
-
-def test_names_of_any_letters_are_drawn_without_a_word(recwarn: pytest.WarningsRecorder) -> None:
-    """Unprintable characters are escaped."""
-    odd = structs.replace(FINDINGS.presences[0], peer="\u4ea4\u6362 \U0001f600\x1b[31m\0")
-    figure = drawn(plot_conversations([odd], (), {}))
-    assert "\u4ea4\u6362 \U0001f600\\x1b[31m\\x00" in texts(figure.wide)
-    assert not list(recwarn)
-
-
-def test_the_busiest_peers_are_shown_and_the_others_counted() -> None:
-    edges = tuple(
-        Edge("flux", "messages", f"peer-{number:03}", "C", "hub", "S", 1, 1000 - number, 0)
-        for number in range(60)
+def test_a_chart_begins_with_its_first_bar() -> None:
+    """Stretches are counted from the whole capture's begin; this protocol starts 9 stretches of 0.5 s later."""
+    figure = drawn(
+        plot_messages(Timeline(0.5, (Bucket(9, 1, 0, {"Nom": 1}), Bucket(10, 1, 0, {"Nom": 1}))), BEGIN)
     )
-    figure = drawn(plot_peers(edges))
-    named = {text for text in texts(figure.wide) if text.startswith("peer-") or text == "hub"}
-    assert named == {"hub", *(f"peer-{number:03}" for number in range(NODES_SHOWN - 1))}
-    assert "37 quieter ones are omitted" in figure.note
+    assert "<title>03:04:09.500 to 03:04:10.000 UTC\n1 messages\nNom 1</title>" in figure.wide
+    assert "seconds from 03:04:09.500 UTC" in texts(figure.wide)
+    [first, second] = re.findall(r'<path class="s0" d="M([\d.]+) [\d.]+h([\d.]+)v', figure.wide)
+    assert float(second[0]) == pytest.approx(float(first[0]) + float(first[1]) + 1, abs=0.2)
 
 
-def test_each_protocol_has_its_busiest_among_the_peers() -> None:
-    """Forty FILEMQ peers carry more than the only Flux connection."""
-    edges = [
-        Edge("filemq", "messages", f"peer-{number:03}", "C", "files", "S", 1, 1 << 30, 0)
-        for number in range(40)
-    ]
-    figure = drawn(plot_peers([*edges, Edge("flux", "messages", "child", "C", "broker", "S", 1, 9, 0)]))
-    assert {"child", "broker", "files"} <= set(texts(figure.wide))
-
-
-def test_hubs_stand_on_one_side() -> None:
-    """Two servers with three and two clients: every line has one end on each side, and clients of one are together."""
-    one, two = ("one", "server"), ("two", "server")
-    clients = [(f"client {number}", "client") for number in range(5)]
-    pairs = [(clients[0], two), (clients[1], one), (two, clients[2]), (one, clients[3]), (clients[4], one)]
-    assert find_hubs(pairs) == [one, two]
-    places = place_nodes({one, two, *clients}, pairs)
-    assert {places[one][0], places[two][0]} == {1.0}
-    left = sorted(clients, key=lambda node: places[node])
-    assert [name for name, _ in left] == ["client 1", "client 3", "client 4", "client 0", "client 2"]
-    assert [places[node] for node in left] == [(0.0, row) for row in range(5)]
-
-
-def test_a_client_is_no_hub_of_those_whom_it_asks() -> None:
-    """It talks to three, of whom each talks to it alone; of two clients one has to be."""
-    busy = ("busy", "client")
-    asked = [(name, "service") for name in ("content", "kvs", "log")]
-    assert find_hubs([(busy, service) for service in asked]) == asked
-    assert find_hubs([(busy, ("other", "client"))]) == [busy]
-
-
-def test_a_peer_that_talks_to_itself_is_drawn() -> None:
-    figure = drawn(plot_peers([Edge("zre", "messages", "me", "P", "me", "P", 1, 1, 0)]))
-    assert "me" in texts(figure.wide)
-
-
-@pytest.mark.parametrize(
-    ("begin", "span_s", "labels"),
-    [
-        ("2026-05-28T21:00:00", 6 * 3600, ["21:00", "22:00", "23:00", "05-29", "01:00", "02:00", "03:00"]),
-        ("2026-05-28T21:59:50", 150, ["22:00:00", "22:00:30", "22:01:00", "22:01:30", "22:02:00"]),
-        ("2026-05-28T21:00:00", 3 * 86_400, ["05-29", "12:00", "05-30", "12:00", "05-31", "12:00"]),
-    ],
-)
-def test_ticks_are_round_moments(begin: str, span_s: float, labels: list[str]) -> None:
-    moment = datetime.fromisoformat(begin).replace(tzinfo=UTC)
-    found = list(find_ticks(moment, span_s, 9))
-    assert [text for _, text in found] == labels
-    assert all(0 <= seconds <= span_s for seconds, _ in found)
-
-
-def test_ticks_of_any_stretch_are_few() -> None:
-    """A clock that was set wrong makes a capture fifty years long."""
-    assert len(list(find_ticks(datetime(1970, 1, 1, tzinfo=UTC), 50 * 365 * 86_400, 9))) <= 10
-    assert list(find_ticks(BEGIN, 0.0, 9)) == []
-
-
-def test_charts_use_the_colours_of_the_page_and_are_reproducible() -> None:
-    figures = [drawn(plot_peers(FINDINGS.edges)) for _ in range(2)]
-    assert figures[0] == figures[1]
-    assert not re.search("#[0-9a-f]{6}", figures[0].wide)
-    assert 'class="bad"' in figures[0].wide
+def test_a_single_latency_does_not_fill_the_chart() -> None:
+    """Its bin is a twentieth of a decade, and the axis has at least a decade."""
+    figure = drawn(plot_latency(FINDINGS.latency[:1]))
+    [width] = re.findall(r'<path class="s0" d="M[\d.]+ [\d.]+h([\d.]+)v', figure.wide)
+    [axis] = re.findall(r'<line class="axis" x1="([\d.]+)" y1="206" x2="([\d.]+)" y2="206"', figure.wide)
+    assert float(width) == pytest.approx((float(axis[1]) - float(axis[0])) / 20 - 0.5, abs=0.1)

@@ -15,9 +15,16 @@ from specwire.runtime.spark.answers.dialogs.conversations import CONVERSATIONS, 
 from specwire.runtime.spark.answers.durations import TOPICS
 from specwire.runtime.spark.answers.health import SILENCES
 from specwire.runtime.spark.answers.taps import TWINS
-from specwire.runtime.spark.answers.traffic import EDGES
+from specwire.runtime.spark.answers.traffic import EDGES, NODES
 from specwire.runtime.spark.answers.transfers import TRANSFERS
-from specwire.runtime.spark.report.findings import FRAMES_KEPT_OCTETS, Findings, LatencyBin, collect
+from specwire.runtime.spark.report.findings import (
+    FRAMES_KEPT_OCTETS,
+    Findings,
+    GraphNode,
+    LatencyBin,
+    Total,
+    collect,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -39,6 +46,11 @@ def table(spark: SparkSession, schema: StructType, rows: Sequence[dict[str, Any]
     common = {"protocol": "flux", "date": DAY, "tap": "t1", "conversation": "c1", "ts": BEGIN, "seq": 0}
     whole = [{**common, **row} for row in rows]
     return spark.createDataFrame([tuple(row.get(name) for name in schema.names) for row in whole], schema)
+
+
+def watched(violations: int) -> dict[str, int]:
+    """Return what a reading says about a conversation with so many violations."""
+    return {"violations": violations}
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +89,13 @@ def findings(spark: SparkSession) -> Findings:
             spark,
             CONVERSATIONS,
             [
-                {"first_ts": BEGIN, "last_ts": BEGIN + timedelta(seconds=1), "messages": 5},
-                {**twin, "first_ts": BEGIN, "last_ts": BEGIN, "messages": 50},
+                {"first_ts": BEGIN, "last_ts": BEGIN + timedelta(seconds=1), "messages": 5}
+                | {"concurrent": watched(40), "strict": watched(1)},
+                # The same connection after a pause of a day.
+                {"first_ts": BEGIN + timedelta(days=1), "last_ts": BEGIN + timedelta(days=1), "messages": 4}
+                | {"concurrent": watched(2), "strict": watched(0)},
+                {**twin, "first_ts": BEGIN, "last_ts": BEGIN, "messages": 50}
+                | {"concurrent": watched(7), "strict": watched(7)},
             ],
         ),
         "silences": table(spark, SILENCES, [{"sender": "C", "silent_s": 3.0, "outcome": "silent"}]),
@@ -90,6 +107,19 @@ def findings(spark: SparkSession) -> Findings:
                 {"reading": "concurrent", "kind": "sender", "text": "first", "message": "Event", "seq": 3},
                 {"reading": "concurrent", "kind": "sender", "text": "second", "message": "Event", "seq": 9},
                 {**twin, "reading": "concurrent", "kind": "sender", "text": "twin", "seq": 3},
+            ],
+        ),
+        "nodes": table(
+            spark,
+            NODES,
+            [
+                {"node": "a", "role": "C", "sent_octets": 20, "received_octets": 0, "date": day}
+                for day in (DAY, DAY + timedelta(days=1))
+            ]
+            + [
+                {"node": "b", "role": "S", "sent_octets": 0, "received_octets": 42},
+                {"node": None, "role": None, "sent_octets": 2, "received_octets": 0},
+                {"node": "b", "role": "service", "sent_octets": None, "received_octets": None},
             ],
         ),
         "edges": table(
@@ -150,14 +180,47 @@ def test_files_that_were_sent_come_by_size(findings: Findings) -> None:
 
 
 def test_second_views_of_a_connection_do_not_count(findings: Findings) -> None:
-    assert [item.conversation for item in findings.presences] == ["c1"]
+    assert [item.conversation for item in findings.presences] == ["c1", "c1"]
     assert len(findings.violations) == 3
 
 
+def test_totals_are_exact(findings: Findings) -> None:
+    """Of 42 concurrent violations two are listed. The second view counts nowhere but in transfers by tap."""
+    assert findings.totals == tuple(
+        Total("flux", name, number)
+        for name, number in (
+            ("concurrent", 42),
+            ("conversations", 2),
+            ("edges", 3),
+            ("files", 2),
+            ("nodes", 4),
+            ("silences", 1),
+            ("strict", 1),
+            ("topics", 4),
+            ("transfers", 1),
+        )
+    )
+    listed = {
+        reading: sum(item.violations for item in findings.violation_counts if item.reading == reading)
+        for reading in ("concurrent", "strict")
+    }
+    assert listed == {"concurrent": 2, "strict": 1}
+
+
+def test_nodes_of_all_days_are_one(findings: Findings) -> None:
+    """Octets sent and received; the name of a peer may be unknown."""
+    assert findings.nodes == (
+        GraphNode("flux", "b", "S", 42),
+        GraphNode("flux", "a", "C", 40),
+        GraphNode("flux", "", "", 2),
+        GraphNode("flux", "b", "service", 0),
+    )
+
+
 def test_violations_come_with_their_frames(findings: Findings) -> None:
-    """Those of the concurrent reading first; the long frame is cut, and its size said; null frames are none."""
-    assert [item.text for item in findings.violations] == ["first", "second", "later"]
-    first, second, later = findings.violations
+    """The first of each kind, then the second ones; the long frame is cut, and its size said; null frames are none."""
+    assert [item.text for item in findings.violations] == ["first", "later", "second"]
+    first, later, second = findings.violations
     assert first.frames == (b"ab", LONG_FRAME[:FRAMES_KEPT_OCTETS])
     assert first.sizes == (2, len(LONG_FRAME))
     assert second.frames is None and later.frames is None
@@ -215,19 +278,33 @@ def test_silent_and_rare_ones_are_not_behind_busy_ones(spark: SparkSession) -> N
         "errors": 0,
     }
     edges = [{**ends, "source": f"p{n:02}", "octets": 1000 + n, "protocol": "filemq"} for n in many]
+    edges.append({**ends, "source": "child", "octets": 1})
+    senders = [
+        {"node": edge["source"], "role": "C", "sent_octets": edge["octets"], "received_octets": 0}
+        | {"protocol": edge.get("protocol", "flux")}
+        for edge in edges
+    ]
+    hubs = [
+        {"node": "b", "role": "S", "sent_octets": 0, "received_octets": octets, "protocol": protocol}
+        for protocol, octets in (("filemq", 83_160), ("flux", 1))
+    ]
     tables = {
         "conversations": table(spark, CONVERSATIONS, talks),
         "silences": table(spark, SILENCES, [{"conversation": "c07", "sender": "C", "silent_s": 3.0}]),
         "violations": table(spark, VIOLATIONS, [*broken, rare]),
-        "edges": table(spark, EDGES, [*edges, {**ends, "source": "child", "octets": 1}]),
+        "nodes": table(spark, NODES, [*senders, *hubs]),
+        "edges": table(spark, EDGES, edges),
     }
     found = collect(tables.get)
     assert [item.conversation for item in found.presences] == ["c07", *(f"c{n:02}" for n in range(51, 80))]
-    assert [item.text for item in found.violations] == [*map(str, range(49)), "rare"]
-    filemq, flux = (found.of(protocol).edges for protocol in ("filemq", "flux"))
-    assert [edge.source for edge in filemq[:2]] == ["p79", "p78"]
-    assert len(filemq) == 60
-    assert [edge.source for edge in flux] == ["child"]
+    assert [item.text for item in found.violations] == ["0", "rare", *map(str, range(1, 19))]
+    filemq, flux = (found.of(protocol) for protocol in ("filemq", "flux"))
+    # The hub and the 23 clients with the most octets, and the directions between them.
+    assert [item.node for item in filemq.nodes] == ["b", *(f"p{n}" for n in range(79, 56, -1))]
+    assert [edge.source for edge in filemq.edges] == [f"p{n}" for n in range(79, 56, -1)]
+    assert (filemq.total("nodes"), filemq.total("edges")) == (81, 80)
+    assert [edge.source for edge in flux.edges] == ["child"]
+    assert found.total("conversations") == 80
 
 
 def test_peers_are_called_as_people_know_them(spark: SparkSession) -> None:

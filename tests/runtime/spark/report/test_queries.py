@@ -18,9 +18,9 @@ from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import Store
 from specwire.runtime.spark.pipeline.summary import Summary
 from specwire.runtime.spark.protocols import role_name
-from specwire.runtime.spark.report.findings import collect
+from specwire.runtime.spark.report.charts import Figure
+from specwire.runtime.spark.report.findings import NODES_KEPT, collect
 from specwire.runtime.spark.report.page import Section, View, build_view
-from specwire.runtime.spark.report.svg import Figure
 from specwire.runtime.spark.report.text import count_text
 from tests.benchmarks.spark.busy.capture import write_capture
 from tests.house.repository import ROOT
@@ -137,7 +137,7 @@ def comparable(title: str, row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def test_charts(view: View, run: Any) -> None:
-    """The bars over time add up to the messages; latencies to the numbers in the legend; peers to the directions."""
+    """The bars over time add up to the messages; latencies to the number in the note; peers to the directions."""
     for chapter in view.chapters:
         for section in chapter.sections:
             if not isinstance(section.content, Figure):
@@ -147,10 +147,15 @@ def test_charts(view: View, run: Any) -> None:
                 [messages] = [card.number for card in chapter.cards if card.name == "messages"]
                 assert sum(row[2] for row in rows) == messages
             elif section.title == "Latency":
-                [(_, legend)] = section.content.legend
-                assert legend.endswith(f" {count_text(sum(row[2] for row in rows))}")
+                assert section.content.note.startswith(f"{count_text(sum(row[2] for row in rows))} ")
             elif section.title == "Who talks to whom":
-                assert section.content.description.endswith(f" {count_text(min(len(rows), 60))} directions.")
+                shown = section.content.description.split()[-2]
+                ends = {end for row in rows for end in (row[1:3], row[3:5])}
+                assert (len(ends) > NODES_KEPT) == ("peers and services are shown" in section.content.note)
+                assert (
+                    shown == count_text(len(rows))
+                    or f" of {count_text(len(rows))} directions are shown" in section.content.note
+                )
             else:
                 shown = count_text(min(len(rows), 30))
                 assert section.content.description.startswith(f"{shown} conversations")
