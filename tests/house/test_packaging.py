@@ -32,7 +32,6 @@ BROKEN = "flux"
 JAR = "generated/java/decoders.jar"
 STUB = b"what a Java compiler made"
 """Stands for the jar of decoders, which is there where somebody compiled it: a build takes it as it is."""
-pytestmark = pytest.mark.xdist_group("packaging")  # what is built takes long, and is built once
 NEEDS_COMPILER = pytest.mark.skipif(not has_compiler(), reason="no C compiler, or no headers of Python")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from decimal import Decimal
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import pyarrow.dataset as ds
 import pytest
 
 from specwire.runtime.spark.session.installed_java import find_java
-from tests.docs.session import open_shell
+from tests.conftest import QUICK_SPARK
+from tests.docs.session import SCRIPTS, open_shell
 from tests.walk import section
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -19,7 +21,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 @pytest.mark.skipif(find_java() is None, reason="Spark needs Java")
 def test_the_ticker_is_typed_from_specification_to_sql(tmp_path: Path) -> None:
     """Word by word in one shell; other engines read the price that no signed integer of 64 bits holds."""
-    with open_shell(tmp_path) as shell:
+    with open_shell(tmp_path, SCRIPTS, **{name: os.environ[name] for name in QUICK_SPARK}) as shell:
         for title in ("A specification becomes a package", "Your own protocol as tables"):
             typed = sum(shell.run_block(block) for block in section(title) if block.language == "console")
             assert typed >= 3

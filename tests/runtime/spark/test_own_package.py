@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from decimal import Decimal
 from pathlib import Path
@@ -30,6 +29,7 @@ from tests.runtime.own_packages import (
     write_package,
     write_ticker_capture,
 )
+from tests.spark_session import Command
 
 pytestmark = pytest.mark.spark
 
@@ -98,17 +98,15 @@ def test_a_protocol_without_a_package_is_kept_and_told(
         load_columns("ticker")
 
 
-def test_the_command_ends_with_status_3_and_the_sentence(capture: Path, tmp_path: Path) -> None:
-    """With the option it ends with 0, and the module is looked for in the working directory."""
-    words = ["pipeline", "run", "--capture", str(capture), "--json", "--out"]
-    command = [sys.executable, "-P", "-m", "specwire.runtime.cli.main", *words]
-    for options, status, sentence in (
-        (("one",), 3, "3 messages have no package here (ticker): name its package with --packages MODULE, "),
-        (("two", "--packages", "wire"), 0, ""),
-    ):
-        ran = subprocess.run(
-            [*command, *options], cwd=tmp_path, capture_output=True, text=True, timeout=280, check=False
-        )
-        assert ran.returncode == status, ran.stderr
-        assert sentence in ran.stderr
+def test_the_command_ends_with_status_3_and_the_sentence(
+    command: Command, capture: Path, tmp_path: Path
+) -> None:
+    """With the option it ends with 0."""
+    REGISTRY.clear()
+    run = ("pipeline", "run", "--capture", str(capture), "--out")
+    ran = command(*run, str(tmp_path / "one"))
+    assert ran.status == 3
+    assert "3 messages have no package here (ticker): name its package with --packages MODULE, " in ran.err
+    ran = command(*run, str(tmp_path / "two"), "--packages", str(tmp_path / "wire"))
+    assert ran.status == 0, ran.err
     assert (tmp_path / "two/typed/ticker/Quote").is_dir()

@@ -25,6 +25,7 @@ from specwire.runtime.spark.pipeline.store import Store
 from specwire.runtime.spark.pipeline.summary import Totals
 from tests.runtime.spark import captures
 from tests.runtime.spark.captures import BEGUN
+from tests.spark_session import Command
 
 pytestmark = pytest.mark.spark
 
@@ -126,3 +127,17 @@ def test_a_full_disk_leaves_the_earlier_output(spark: SparkSession, tmp_path: Pa
     done = advance(spark, Store(out), list_files(folder), request)
     assert done is not None
     assert done.totals == Totals(captured=2, typed=2)
+
+
+def test_a_segment_that_cannot_be_read_is_told(command: Command, tmp_path: Path) -> None:
+    """Exit status 3 by the run that finds it; the next has nothing to do."""
+    folder = captures.write_capture(tmp_path / "capture", [("C", captures.NOM)])
+    (folder / "cut.parquet").write_bytes(next(folder.iterdir()).read_bytes()[:-9])
+    run = ("pipeline", "run", "--capture", str(folder), "--out", str(tmp_path / "out"), "--layers", "typed")
+    ran = command(*run)
+    assert ran.status == 3, ran.err
+    told = ran.out.replace("\n", " ")
+    assert "segments that cannot be read: 1" in told and "cut.parquet: not a whole Parquet file" in told
+    again = command(*run, "--master", "no master")
+    assert (again.status, again.err) == (0, "nothing new since run 1\n")
+    assert "segments that cannot be read: 1" in again.out

@@ -21,6 +21,7 @@ from specwire.runtime.capture.link import Captured
 from specwire.runtime.capture.segments import Source, build_table, write_segment
 from specwire.runtime.spark.pipeline.store import Store
 from specwire.runtime.spark.session.installed_java import find_java
+from tests.conftest import QUICK_SPARK
 from tests.runtime.spark.captures import BEGUN
 
 pytestmark = [
@@ -33,8 +34,6 @@ COMMAND = [sys.executable, "-P", "-m", "specwire.runtime.cli.main", "pipeline", 
 LARGE = int(os.environ.get("SPECWIRE_LARGE_FRAME_MIB", "24")) << 20
 SMALL = 500
 LIMIT_S = 600
-OF_TESTS = ("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS", "SPARK_CONF_DIR")
-"""Variables by which tests have Spark start sooner; the collector of garbage that a user has is another."""
 
 
 def test_a_large_message_is_decoded_as_others(tmp_path: Path) -> None:
@@ -55,7 +54,8 @@ def test_a_large_message_is_decoded_as_others(tmp_path: Path) -> None:
     options = ["--layers", "frames,typed", "--master", "local[2]", "--json"]
     ran = subprocess.run(
         [*COMMAND, "--capture", str(capture), "--out", str(out), *options],
-        env={name: value for name, value in os.environ.items() if name not in OF_TESTS},
+        # The collector of garbage is that of a user, not that of tests.
+        env={name: value for name, value in os.environ.items() if name not in QUICK_SPARK},
         capture_output=True,
         timeout=LIMIT_S,
         check=False,
