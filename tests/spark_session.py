@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from specwire.runtime.spark.pipeline import advance
+from specwire.runtime.spark.session import opening
 from specwire.runtime.spark.session.installed_java import JAVA_VERSION, find_java
 from specwire.runtime.spark.session.opening import open_session
 from specwire.runtime.spark.session.shipping import ship_packages
@@ -41,9 +42,9 @@ def spark() -> Iterator[SparkSession]:
 def command(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> Command:
-    """Give what runs `specwire ARGUMENTS` in this process; `pipeline run` takes the shared session.
+    """Give what runs `specwire ARGUMENTS` in this process; what opens a session gets the shared one.
 
-    As a process of its own, a run takes 25 seconds of processor time, most of it for the start of Java.
+    In a process of its own, `pipeline run` takes 25 seconds of processor time, most of it for the start of Java.
     """
 
     @contextmanager
@@ -51,5 +52,6 @@ def command(
         ship_packages(spark)
         yield spark
 
-    monkeypatch.setattr(advance, "open_session", shared)
+    for module in (opening, advance):
+        monkeypatch.setattr(module, "open_session", shared)
     return lambda *arguments: specwire(capfd, *arguments)

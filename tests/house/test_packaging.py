@@ -54,7 +54,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (clone / "src/specwire" / part).symlink_to(f"../../{part}")
     (clone / JAR).write_bytes(STUB)
     compiler = folder / "cc"
-    compiler.write_text(f'#!/bin/sh\nexec {os.environ.get("CC", "cc")} "$@" -O0\n')  # nobody measures this build
+    compiler.write_text(
+        f'#!/bin/sh\nexec {os.environ.get("CC", "cc")} "$@" -O0\n'
+    )  # nobody measures this build
     compiler.chmod(0o755)
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(clone)]
     run = subprocess.run(
