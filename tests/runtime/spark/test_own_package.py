@@ -18,6 +18,7 @@ from specwire.runtime.spark.decoding.compile_jar import find_javac
 from specwire.runtime.spark.decoding.jar import jar_trouble
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.pipeline.advance import advance
+from specwire.runtime.spark.pipeline.manifest import Asked
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import Store
 from specwire.runtime.spark.protocols import load_columns
@@ -33,6 +34,7 @@ from tests.spark_session import Command
 
 pytestmark = pytest.mark.spark
 
+TYPED = Asked(layers=("typed",))
 ROWS = [("Subscribe", None), ("Quote", Decimal(1250)), ("Quote", Decimal(LARGE))]
 
 
@@ -69,7 +71,7 @@ def test_a_run_writes_typed_tables_that_others_read(
 ) -> None:
     """The price is more than a signed integer of 64 bits holds."""
     out = tmp_path / "out"
-    summary = advance(spark, Store(out), list_files(capture), Request(capture=capture))
+    summary = advance(spark, Store(out), list_files(capture), Request(capture, TYPED))
     assert summary is not None and (summary.messages, summary.undecoded, summary.unknown) == (3, 0, 0)
     table = ds.dataset(out / "typed/ticker/Quote", partitioning="hive").to_table()
     assert set(table["price"].to_pylist()) == {Decimal(1250), Decimal(LARGE)}
@@ -86,7 +88,7 @@ def test_a_protocol_without_a_package_is_kept_and_told(
     REGISTRY.clear()
     before = set(sys.modules)
     out = tmp_path / "out"
-    summary = advance(spark, Store(out), list_files(capture), Request(capture=capture))
+    summary = advance(spark, Store(out), list_files(capture), Request(capture, TYPED))
     assert summary is not None and summary.unknown == 3
     assert summary.unknown_sentence == (
         "3 messages have no package here (ticker): name its package with --packages MODULE, "
@@ -103,7 +105,7 @@ def test_the_command_ends_with_status_3_and_the_sentence(
 ) -> None:
     """With the option it ends with 0."""
     REGISTRY.clear()
-    run = ("pipeline", "run", "--capture", str(capture), "--out")
+    run = ("pipeline", "run", "--capture", str(capture), "--layers", "typed", "--out")
     ran = command(*run, str(tmp_path / "one"))
     assert ran.status == 3
     assert "3 messages have no package here (ticker): name its package with --packages MODULE, " in ran.err
