@@ -9,8 +9,8 @@
 JAVA_HOME_FOUND = $(shell cat .venv/java.home 2>/dev/null)
 VENV = $(if $(JAVA_HOME_FOUND),JAVA_HOME='$(JAVA_HOME_FOUND)' ).venv/bin
 
-# Tests that share a Spark session carry one group name, so one of the two workers runs them all.
-PYTEST = $(VENV)/python -m pytest -n $(WORKERS) --dist loadgroup
+# pyproject.toml says how tests are distributed to the workers.
+PYTEST = $(VENV)/python -m pytest -n $(WORKERS)
 WORKERS = 2
 
 help: ## list the targets

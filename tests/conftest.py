@@ -40,6 +40,9 @@ BRIEF_JAVA = (
 )
 BRIEF_SPARK = Path(__file__).parent / "spark_defaults"
 
+QUICK_SPARK = ("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS", "SPARK_CONF_DIR")
+"""Environment variables by which the Spark of a test starts sooner and plans faster."""
+
 AGAIN_S = 20.0
 """Seconds between two interrupts of a test that exceeded its timeout."""
 TIMEOUT = pytest.StashKey[Any]()
@@ -70,9 +73,10 @@ def pytest_configure(config: pytest.Config) -> None:
     sys.dont_write_bytecode = False
     if len(os.fsencode(tempfile.gettempdir())) > LONGEST_ROOT and os.access("/tmp", os.W_OK):
         os.environ["TMPDIR"], tempfile.tempdir = "/tmp", None
-    for name in ("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS"):
-        os.environ.setdefault(name, BRIEF_JAVA)
-    os.environ["SPARK_CONF_DIR"] = str(BRIEF_SPARK)
+    launcher, submit, settings = QUICK_SPARK
+    os.environ.setdefault(launcher, BRIEF_JAVA)
+    os.environ.setdefault(submit, BRIEF_JAVA)
+    os.environ[settings] = str(BRIEF_SPARK)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -88,17 +92,33 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give all tests of the shared Spark session to one worker, and put what needs Spark first; xdist reads it after this.
+    """Give all tests of the shared Spark session to one worker, and begin with what takes longest.
 
-    Modules whose tests start Spark as processes of their own are a group each, which the other worker may take: all
-    together they would take one worker longer than all other tests take the other.
+    The shared session is first, because one worker runs all its tests. Modules that start Spark in other processes
+    follow, then slow ones, so that no worker begins a long module when the other is done.
     """
     shared = {item.path for item in items if _shares_spark(item)}
+    slow = {item.path for item in items if item.get_closest_marker("slow") is not None}
     for item in items:
+        if item.path in shared and _needs_spark(item):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+    def rank(item: pytest.Item) -> int:
         if _needs_spark(item):
-            name = "spark" if item.path in shared else f"spark of {item.path.stem}"
-            item.add_marker(pytest.mark.xdist_group(name))
-    items.sort(key=lambda item: not _needs_spark(item))
+            return 0 if item.path in shared else 1
+        return 2 if item.path in slow else 3
+
+    items.sort(key=rank)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Return the scheduler of `--dist loadgroup`, which pyproject.toml chooses."""
+    if config.getoption("dist") != "loadgroup":
+        return None
+    from tests.scheduling import ModuleScheduling
+
+    return ModuleScheduling(config, log)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -5,14 +5,21 @@ Tests that use it are marked `spark`, so that one worker runs them all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 from pyspark.sql import SparkSession
 
+from specwire.runtime.spark.pipeline import advance
+from specwire.runtime.spark.session import opening
+from specwire.runtime.spark.session.executors import ship_packages
 from specwire.runtime.spark.session.opening import open_session
 from specwire.runtime.spark.session.target import JAVA_VERSION, find_java
 from tests.conftest import BRIEF_JAVA
+from tests.runtime.cli.commands import Outcome, specwire
+
+Command = Callable[..., Outcome]
 
 SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
@@ -29,3 +36,22 @@ def spark() -> Iterator[SparkSession]:
         pytest.skip(f"Spark needs Java {JAVA_VERSION} or newer")
     with open_session("local[2]", SETTINGS) as session:
         yield session
+
+
+@pytest.fixture
+def command(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Command:
+    """Give what runs `specwire ARGUMENTS` in this process; what opens a session gets the shared one.
+
+    In a process of its own, `pipeline run` takes 25 seconds of processor time, most of it for the start of Java.
+    """
+
+    @contextmanager
+    def shared(*_: object) -> Iterator[SparkSession]:
+        ship_packages(spark)
+        yield spark
+
+    for module in (opening, advance):
+        monkeypatch.setattr(module, "open_session", shared)
+    return lambda *arguments: specwire(capfd, *arguments)

@@ -18,7 +18,7 @@ import pytest
 from tests.docs.__main__ import can_unshare
 from tests.docs.session import ROOT
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("site")]  # it is built once
+pytestmark = pytest.mark.slow
 
 pytest.importorskip("mkdocs", reason="the site is built with mkdocs, of the extra dev")
 site_api = pytest.importorskip(

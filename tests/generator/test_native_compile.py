@@ -146,7 +146,6 @@ def told(work: Any, *arguments: Any) -> Any:
         return type(error), error.attributes()
 
 
-@pytest.mark.xdist_group("a package compiled")
 @MANY
 @given(data=st.data())
 def test_frames_are_read_alike(package: ModuleType, data: st.DataObject) -> None:
@@ -160,7 +159,6 @@ def test_frames_are_read_alike(package: ModuleType, data: st.DataObject) -> None
         assert told(native.encode) == told(pure.encode) == told(native.replace().encode)
 
 
-@pytest.mark.xdist_group("a package compiled")
 @MANY
 @given(data=st.data())
 def test_messages_are_written_or_refused_alike(package: ModuleType, data: st.DataObject) -> None:

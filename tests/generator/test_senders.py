@@ -37,7 +37,6 @@ from tests.generator.compiling import compiled
 from tests.generator.test_native_compile import compiled as compiled_natively
 from tests.house.repository import has_compiler
 
-pytestmark = pytest.mark.xdist_group("senders")
 NAME = "clone_of_senders"
 FRAMES = pa.list_(pa.binary())
 CASES = settings(

@@ -17,6 +17,7 @@ from specwire.runtime.cli import main as root
 from specwire.runtime.cli.console import CommandError
 from tests.benchmarks import startup
 from tests.house.repository import ROOT
+from tests.runtime.cli.commands import specwire
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -120,12 +121,12 @@ def test_the_module_is_the_program() -> None:
 
 
 @pytest.mark.parametrize("name", root.COMMANDS)
-def test_every_command_shows_its_help(name: str) -> None:
+def test_every_command_shows_its_help(name: str, capfd: pytest.CaptureFixture[str]) -> None:
     """The table of commands names modules that exist and load."""
-    shown = run(name, "--help")
-    assert shown.returncode == 0, shown.stderr
-    assert f"Usage: specwire {name}" in shown.stdout
-    assert "--install-completion" not in shown.stdout
+    shown = specwire(capfd, name, "--help")
+    assert shown.status == 0, shown.err
+    assert f"Usage: specwire {name}" in shown.out
+    assert "--install-completion" not in shown.out
 
 
 def test_unknown_command_is_a_usage_error() -> None:

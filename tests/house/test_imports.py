@@ -15,8 +15,6 @@ import pytest
 
 from tests.house.repository import CODE, ROOT, product_files, python_files
 
-pytestmark = pytest.mark.xdist_group("imports")  # each source is read once
-
 ONLY_IN = {
     "construct": ("constructs", "construct_values"),
     "numpy": ("columns", "arrow"),

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 import picture
-from structure import levels, read_structure
+from structure import Structure, levels, read_structure
 
 NEEDS = {
     "transport": frozenset[str](),
@@ -31,26 +31,30 @@ def test_parts_that_need_each_other() -> None:
     assert sorted(found.values()) == [0, 1]
 
 
-def test_structure_is_of_this_repository() -> None:
+@pytest.fixture(scope="module")
+def structure() -> Structure:
+    """The structure of this repository, which takes a second to read."""
+    return read_structure()
+
+
+def test_structure_is_of_this_repository(structure: Structure) -> None:
     """What a reader would look for is there."""
-    structure = read_structure()
     assert {"flux", "filemq", "norfab", "zre"} <= set(structure.protocols)
     assert {"codec", "machine", "schema"} <= set(structure.targets)
     assert structure.steps[0] == "load profile" and "resolve names" in structure.steps
     assert "transport" in structure.needs["flux"] and "cli" not in structure.needs
 
 
-def test_all_of_it_is_drawn() -> None:
+def test_all_of_it_is_drawn(structure: Structure) -> None:
     """As text in an SVG that can be read."""
-    structure = read_structure()
     root = ElementTree.fromstring(picture.draw(structure))
     drawn = {element.text for element in root.iter() if element.tag.endswith("}text")}
     assert {*structure.protocols, *structure.steps, *structure.targets, *structure.needs} <= drawn
 
 
-def test_no_part_covers_another() -> None:
+def test_no_part_covers_another(structure: Structure) -> None:
     """However many there are in a row."""
-    root = ElementTree.fromstring(picture.draw(read_structure()))
+    root = ElementTree.fromstring(picture.draw(structure))
     parts = [element for element in root.iter() if element.get("class") == "part"][
         1:
     ]  # the first is the command line
@@ -61,9 +65,9 @@ def test_no_part_covers_another() -> None:
     assert gaps and min(gaps) > picture.PART_WIDTH
 
 
-def test_text_is_readable_on_a_telephone() -> None:
+def test_text_is_readable_on_a_telephone(structure: Structure) -> None:
     """At 358 pixels, the width of a page's content there, no text is smaller than 10 pixels; none is cut off."""
-    root = ElementTree.fromstring(picture.draw(read_structure()))
+    root = ElementTree.fromstring(picture.draw(structure))
     assert 14 * 358 / picture.WIDTH > 10
     sizes = [int(size) for size in re.findall(r"(\d+)px", picture.STYLE)]
     assert min(sizes) == 14

@@ -16,6 +16,7 @@ import pytest
 from specwire.runtime.filemq import FilemqServer, Publication
 from tests.integration.filemq_watch import Role, watch_capture
 from tests.integration.tcp_proxy import TcpProxy
+from tests.runtime.cli.commands import specwire
 
 TIMEOUT_S = 120.0
 COMMAND = [sys.executable, "-m", "specwire.runtime.cli.main", "filemq"]
@@ -180,11 +181,15 @@ def test_killed_client_resumes(tmp_path: Path, source: Path) -> None:
     ],
 )
 def test_user_errors_are_one_sentence(
-    tmp_path: Path, source: Path, arguments: tuple[str, ...], sentence: str, status: int
+    tmp_path: Path,
+    source: Path,
+    arguments: tuple[str, ...],
+    sentence: str,
+    status: int,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     filled = [argument.replace("{tmp}", str(tmp_path)) for argument in arguments]
-    done = subprocess.run([*COMMAND, *filled], check=False, capture_output=True, text=True, timeout=TIMEOUT_S)
-    assert sentence in done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stdout == ""
-    assert done.returncode == status
+    done = specwire(capfd, "filemq", *filled)
+    assert sentence in done.err
+    assert "Traceback" not in done.err
+    assert (done.status, done.out) == (status, "")

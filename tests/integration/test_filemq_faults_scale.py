@@ -1,6 +1,6 @@
-"""Tens of thousands of files in one tree: after an absence exactly what changed is read and sent.
+"""Thousands of files in one tree: after an absence exactly what changed is read and sent.
 
-`SPECWIRE_SOAK_FILES` is the number of files (20,000).
+`SPECWIRE_SOAK_FILES` is the number of files (5,000).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from specwire.runtime.filemq.digests import Digest, digest_file
 from specwire.runtime.filemq.digeststore import DigestStore
 from tests.integration.filemq_scene import NEVER_S, RESERVED, serving, subscribing
 
-FILES = int(os.environ.get("SPECWIRE_SOAK_FILES", "20000"))
+FILES = int(os.environ.get("SPECWIRE_SOAK_FILES", "5000"))
 STORY_S = 60 + FILES / 250
 LONG_AGO_NS = 10**18
 CHUNK_AND_END = 2

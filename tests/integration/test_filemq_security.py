@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
@@ -19,7 +18,8 @@ from specwire.runtime.filemq.events import Event, PeerClosed, PeerOpened, Refuse
 from specwire.runtime.transport.errors import ExposureError, TransportError
 from specwire.runtime.transport.keys import KeyPair, make_keys
 from specwire.runtime.transport.security import NULL, CurveClient, CurveServer, PlainClient, PlainServer
-from tests.integration.test_filemq_command import COMMAND, line_with, process
+from tests.integration.test_filemq_command import line_with, process
+from tests.runtime.cli.commands import specwire
 from tests.runtime.filemq.test_access import new_key
 
 TIMEOUT_S = 60.0
@@ -394,17 +394,20 @@ def test_commands_with_passwords(tmp_path: Path, source: Path, monkeypatch: pyte
     ],
 )
 def test_user_errors_are_one_sentence(
-    tmp_path: Path, source: Path, arguments: tuple[str, ...], sentence: str
+    tmp_path: Path,
+    source: Path,
+    arguments: tuple[str, ...],
+    sentence: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     filled = [argument.replace("{tmp}", str(tmp_path)) for argument in arguments]
-    environment = {name: value for name, value in os.environ.items() if name != "SPECWIRE_PASSWORD"}
-    done = subprocess.run(
-        [*COMMAND, *filled], check=False, capture_output=True, text=True, timeout=TIMEOUT_S, env=environment
-    )
-    assert sentence in done.stderr
-    assert "Traceback" not in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert done.returncode == 2
+    monkeypatch.delenv("SPECWIRE_PASSWORD", raising=False)
+    done = specwire(capfd, "filemq", *filled)
+    assert sentence in done.err
+    assert "Traceback" not in done.err
+    assert len(done.err.splitlines()) == 1
+    assert done.status == 2
 
 
 def test_served_beyond_this_machine_when_told_so(source: Path) -> None:

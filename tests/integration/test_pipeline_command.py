@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -85,22 +84,6 @@ def test_a_capture_becomes_tables_and_a_report(capture: Path, elsewhere: Path) -
         "writing the report",
     ]
     assert sorted(elsewhere.iterdir()) == before
-
-
-@needs_java
-@pytest.mark.spark
-def test_a_segment_that_cannot_be_read_is_told(capture: Path, tmp_path: Path) -> None:
-    """Exit status 3 by the run that finds it; the next has nothing to do, and needs no Spark to say so."""
-    copy = shutil.copytree(capture, tmp_path / "capture")
-    (copy / "cut.parquet").write_bytes(next(copy.iterdir()).read_bytes()[:-9])
-    arguments: list[str | Path] = ["--capture", copy, "--out", tmp_path / "out", "--layers", "typed"]
-    ran = run(*arguments, "--master", "local[2]", cwd=tmp_path)
-    assert ran.returncode == 3, ran.stderr
-    told = ran.stdout.replace("\n", " ")
-    assert "segments that cannot be read: 1" in told and "cut.parquet: not a whole Parquet file" in told
-    again = run(*arguments, "--master", "no master", cwd=tmp_path)
-    assert (again.returncode, again.stderr) == (0, "nothing new since run 1\n")
-    assert "segments that cannot be read: 1" in again.stdout
 
 
 @needs_java

@@ -51,7 +51,7 @@ NODE = ("node", "role")
 KIND = ("reading", "kind", "message")
 EDGE = ("kind", "source", "source_role", "target", "target_role")
 _COUNTED = {
-    "topics": BY,
+    "topics": SUBJECT,
     "transfers": ("tap", "conversation", "peer"),
     "nodes": NODE,
     "edges": EDGE,
@@ -299,7 +299,9 @@ def _latencies(frames: Frames) -> tuple[LatencyBin, ...]:
 def _topics(frames: Frames) -> tuple[Topic, ...]:
     """Return the topics with the highest 99th percentile; those never answered come last."""
     summed = sum_topics(frames["topics"], "protocol", *SUBJECT)
-    return _values(_first(summed, [F.desc_nulls_last("p99_us"), F.desc("begun"), *SUBJECT], TOPICS_KEPT), Topic)
+    return _values(
+        _first(summed, [F.desc_nulls_last("p99_us"), F.desc("begun"), *SUBJECT], TOPICS_KEPT), Topic
+    )
 
 
 def _files(frames: Frames) -> tuple[File, ...]:

@@ -27,8 +27,6 @@ from tests.generated.vectors import Vector, recorded
 from tests.generator.documents import DOCUMENTS
 from tests.house.repository import has_compiler
 
-pytestmark = pytest.mark.xdist_group("a project of somebody else")  # which is made once
-
 VECTORS = recorded("zre")
 MODULES = {"__init__", "codec", "columns", "constructs", "layout", "machine", "schema"}
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.spark_session import spark
+from tests.spark_session import command, spark
 
-__all__ = ["spark"]
+__all__ = ["command", "spark"]

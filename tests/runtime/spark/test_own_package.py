@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from decimal import Decimal
 from pathlib import Path
@@ -19,6 +18,7 @@ from specwire.runtime.spark import decode, encode, read, register, tables
 from specwire.runtime.spark.decoding.compile_jar import find_javac
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.pipeline.advance import advance
+from specwire.runtime.spark.pipeline.manifest import Asked
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import Store
 from specwire.runtime.spark.protocols import load_columns
@@ -31,9 +31,11 @@ from tests.runtime.own_packages import (
     write_package,
     write_ticker_capture,
 )
+from tests.spark_session import Command
 
 pytestmark = pytest.mark.spark
 
+TYPED = Asked(layers=("typed",))
 ROWS = [("Subscribe", None), ("Quote", Decimal(1250)), ("Quote", Decimal(LARGE))]
 
 
@@ -84,7 +86,7 @@ def test_a_run_writes_typed_tables_that_others_read(
 ) -> None:
     """The price is more than a signed integer of 64 bits holds."""
     out = tmp_path / "out"
-    summary = advance(spark, Store(out), list_files(capture), Request(capture=capture))
+    summary = advance(spark, Store(out), list_files(capture), Request(capture, TYPED))
     assert summary is not None and (summary.messages, summary.undecoded, summary.unknown) == (3, 0, 0)
     table = ds.dataset(out / "typed/ticker/Quote", partitioning="hive").to_table()
     assert set(table["price"].to_pylist()) == {Decimal(1250), Decimal(LARGE)}
@@ -101,7 +103,7 @@ def test_a_protocol_without_a_package_is_kept_and_told(
     REGISTRY.clear()
     before = set(sys.modules)
     out = tmp_path / "out"
-    summary = advance(spark, Store(out), list_files(capture), Request(capture=capture))
+    summary = advance(spark, Store(out), list_files(capture), Request(capture, TYPED))
     assert summary is not None and summary.unknown == 3
     assert summary.unknown_sentence == (
         "3 messages have no package here (ticker): name its package with --packages MODULE, "
@@ -113,17 +115,15 @@ def test_a_protocol_without_a_package_is_kept_and_told(
         load_columns("ticker")
 
 
-def test_the_command_ends_with_status_3_and_the_sentence(capture: Path, tmp_path: Path) -> None:
-    """With the option it ends with 0, and the module is looked for in the working directory."""
-    words = ["pipeline", "run", "--capture", str(capture), "--json", "--out"]
-    command = [sys.executable, "-P", "-m", "specwire.runtime.cli.main", *words]
-    for options, status, sentence in (
-        (("one",), 3, "3 messages have no package here (ticker): name its package with --packages MODULE, "),
-        (("two", "--packages", "wire"), 0, ""),
-    ):
-        ran = subprocess.run(
-            [*command, *options], cwd=tmp_path, capture_output=True, text=True, timeout=280, check=False
-        )
-        assert ran.returncode == status, ran.stderr
-        assert sentence in ran.stderr
+def test_the_command_ends_with_status_3_and_the_sentence(
+    command: Command, capture: Path, tmp_path: Path
+) -> None:
+    """With the option it ends with 0."""
+    REGISTRY.clear()
+    run = ("pipeline", "run", "--capture", str(capture), "--layers", "typed", "--out")
+    ran = command(*run, str(tmp_path / "one"))
+    assert ran.status == 3
+    assert "3 messages have no package here (ticker): name its package with --packages MODULE, " in ran.err
+    ran = command(*run, str(tmp_path / "two"), "--packages", str(tmp_path / "wire"))
+    assert ran.status == 0, ran.err
     assert (tmp_path / "two/typed/ticker/Quote").is_dir()

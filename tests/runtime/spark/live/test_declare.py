@@ -23,6 +23,15 @@ NEEDED = ("grpc", "grpc_status", "yaml")
 RUNS = 2 if "SPECWIRE_WATCH_KILLS" in os.environ else 1
 """At full count a second run goes on where the first was."""
 
+QUICK = {
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""Settings for few rows, as in `tests/spark_defaults`."""
+
 
 def test_files_are_written_once(tmp_path: Path) -> None:
     """Never over files that have become the user's."""
@@ -108,6 +117,7 @@ def test_spark_pipelines_runs_it(tmp_path: Path) -> None:
     for turn in range(1, RUNS + 1):
         # With a `spark-defaults.conf` Spark puts the tables where that says, or where it does by itself.
         variables = {name: value for name, value in os.environ.items() if name != "SPARK_CONF_DIR"}
+        variables["SPARK_SUBMIT_OPTS"] += "".join(f" -D{name}={value}" for name, value in QUICK.items())
         ran = subprocess.run(
             [folder / "run", "run"],
             cwd=tmp_path,
