@@ -12,26 +12,36 @@ Spark session.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
-import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from specwire.runtime.spark.pipeline.answering import Answering
 from specwire.runtime.spark.pipeline.commit import Progress, Run, Steps
 from specwire.runtime.spark.pipeline.counts import write_counts
-from specwire.runtime.spark.pipeline.ledger import write_entries
+from specwire.runtime.spark.pipeline.ledger import Entry, write_entries
 from specwire.runtime.spark.pipeline.manifest import Manifest
 from specwire.runtime.spark.pipeline.merging import merge_small
 from specwire.runtime.spark.pipeline.request import Request, Work, check_request, find_work
-from specwire.runtime.spark.pipeline.store import ANSWERS, FRAMES, LATE, TYPED, Store, View
+from specwire.runtime.spark.pipeline.store import (
+    ANSWERS,
+    FRAMES,
+    LATE,
+    TYPED,
+    Store,
+    View,
+    partition_date,
+    run_number,
+)
 from specwire.runtime.spark.pipeline.summary import NAME as SUMMARY
 from specwire.runtime.spark.pipeline.summary import UNKNOWN, Summary, Transfer
 from specwire.runtime.spark.pipeline.summing import find_transfers, sum_up
-from specwire.runtime.spark.pipeline.taking import Taking, sort_out
-from specwire.runtime.spark.pipeline.writing import GATHERED_OCTETS, table_settings
+from specwire.runtime.spark.pipeline.taking import Sorted, Taking, sort_out
+from specwire.runtime.spark.pipeline.writing import table_settings
 from specwire.runtime.spark.reading.paths import find_inputs
 from specwire.runtime.spark.report.findings import Findings, collect
 from specwire.runtime.spark.report.page import render_report
@@ -43,7 +53,7 @@ from specwire.runtime.spark.session.target import Target
 REPORT = "report.html"
 
 FEW_MESSAGES = 20_000
-"""Maximum messages of a small run. If the run updates answers, all messages of the folder count."""
+"""Maximum messages of a small run, with the earlier ones that its answers read again."""
 FEW_OCTETS = 512 << 20
 """Maximum octets of segments of a small run."""
 
@@ -92,16 +102,16 @@ def carry_out(
     begun, request = time.monotonic(), work.request
     sorted_out = sort_out(work, request, run.number, store.files(LATE))
     new = sorted_out.protocols(request.asked.protocol)
-    octets = sum(entry.size for entry in sorted_out.entries)
-    few = is_few(run, request, sorted_out.messages, octets)
+    few = is_few(sorted_out.messages, sorted_out.entries)
+    answered = [name for name in sorted({*new, *store.protocols()}) if name != UNKNOWN]
+    steps = Steps(progress, 2 + 2 * len(new) + (len(answered) if request.answering else 0))
     with table_settings(spark, few=few):
-        answered = [name for name in sorted({*new, *store.protocols()}) if name != UNKNOWN]
-        steps = Steps(progress, 2 + 2 * len(new) + (len(answered) if request.answering else 0))
         counted = Taking(spark, store, run, request, sorted_out, steps, few=few).take()
-        counts, ledger = write_counts(run, store.counts, counted), work.ledger.add(sorted_out.entries)
+    counts, ledger = write_counts(run, store.counts, counted), work.ledger.add(sorted_out.entries)
+    few = is_few(sorted_out.messages + count_reread(store, run, request, sorted_out), sorted_out.entries)
+    with table_settings(spark, few=few):
         if request.answering:
-            small = few and (pc.sum(counts["octets"]).as_py() or 0) <= GATHERED_OCTETS
-            Answering(spark, store, run, steps, rebuild=sorted_out.rebuild, few=small).answer_all(answered)
+            Answering(spark, store, run, steps, rebuild=sorted_out.rebuild, few=few).answer_all(answered)
         steps.begin("writing the report")
         write_entries(run, sorted_out.entries)
         summary = sum_up(
@@ -124,15 +134,30 @@ def carry_out(
     return summary
 
 
-def is_few(run: Run, request: Request, messages: int, octets: int) -> bool:
-    """Return whether a run is small enough for the settings `BRIEF`.
+def is_few(messages: int, segments: Iterable[Entry]) -> bool:
+    """Return whether so many messages, read from some segments, make a small run."""
+    return messages <= FEW_MESSAGES and sum(entry.size for entry in segments) <= FEW_OCTETS
 
-    `octets` is the size of its segments. If the run updates answers, the messages in the folder
-    count as well.
+
+def count_reread(store: Store, run: Run, request: Request, work: Sorted) -> int:
+    """Count the earlier messages that the answers of a run read again.
+
+    Roll-ups read those of the dates of the new messages, other answers those that were not answered
+    yet. A rebuild reads all. The real number may be smaller.
     """
-    earlier = (rows for path, rows in run.before.rows.items() if path.startswith(f"{TYPED}/"))
-    whole = messages + (sum(earlier) if request.answering else 0)
-    return whole <= FEW_MESSAGES and octets <= FEW_OCTETS
+    if not request.answering:
+        return 0
+    times = [time for entry in work.entries for time in (entry.first, entry.last) if time is not None]
+    first, last = (_date(choose(times, default=0)) for choose in (min, max))
+    return sum(
+        pq.read_metadata(path).num_rows
+        for path in store.files(TYPED)
+        if work.rebuild or run_number(path) > run.before.answered or first <= partition_date(path) <= last
+    )
+
+
+def _date(micros: int) -> str:
+    return datetime.fromtimestamp(micros / 1e6, UTC).date().isoformat()
 
 
 def _collect_findings(view: View) -> Findings:
@@ -198,8 +223,9 @@ def run(
         if work.nothing:
             return None
         tell("starting Spark", 0, 1)
-        octets = sum(entry.size for entry in work.intake.entries)
-        brief = where.local and is_few(begun, request, work.intake.rows, octets)
+        planned = sort_out(work, work.request, begun.number, store.files(LATE))
+        messages = planned.messages + count_reread(store, begun, work.request, planned)
+        brief = where.local and is_few(messages, planned.entries)
         with open_session(where, BRIEF_JAVA if brief else None) as spark:
             check_shared(spark, where, paths, out)
             return carry_out(spark, store, begun, work, progress=tell)

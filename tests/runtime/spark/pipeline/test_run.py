@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -14,12 +15,21 @@ from pyspark.sql import SparkSession
 from specwire.runtime.capture import CaptureError
 from specwire.runtime.capture.segments import list_files
 from specwire.runtime.spark.errors import InputError
-from specwire.runtime.spark.pipeline.advance import FEW_MESSAGES, FEW_OCTETS, advance, is_few, run
+from specwire.runtime.spark.pipeline.advance import (
+    FEW_MESSAGES,
+    FEW_OCTETS,
+    advance,
+    count_reread,
+    is_few,
+    run,
+)
 from specwire.runtime.spark.pipeline.commit import begin, visible_files
+from specwire.runtime.spark.pipeline.ledger import Entry, Outcome
 from specwire.runtime.spark.pipeline.manifest import Asked, Manifest
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import Store
 from specwire.runtime.spark.pipeline.summary import ErrorCount, Summary, Totals, TypeCount
+from specwire.runtime.spark.pipeline.taking import Sorted
 from tests.runtime.spark import captures
 
 LIBFILEMQ_NOM = [bytes.fromhex("aaa30700000000004c4b400000000000000000")]
@@ -250,14 +260,27 @@ def test_a_capture_without_messages_is_one_sentence(tmp_path: Path) -> None:
         run(Request(folder), tmp_path / "out", target="not a master")
 
 
-def test_a_run_is_small_by_all_that_its_answers_read(tmp_path: Path) -> None:
-    """By its messages and the octets of its segments, and by the folder's messages where it brings answers up to date."""
-    request = Request(tmp_path / "capture")
+def test_a_run_is_small_by_its_messages_and_octets() -> None:
+    entry = Entry("a.parquet", FEW_OCTETS, 0, 1, Outcome.READ)
+    assert is_few(FEW_MESSAGES, [entry])
+    assert not is_few(FEW_MESSAGES + 1, [])
+    assert not is_few(1, [entry, msgspec.structs.replace(entry, size=1)])
+
+
+def test_answers_read_the_days_of_new_messages_again(tmp_path: Path) -> None:
+    """Three of seven earlier messages are of the day of the new one, and two were never answered."""
+    store, request = Store(tmp_path / "out"), Request(tmp_path / "capture")
+    noon = int(datetime(2026, 5, 29, 12, tzinfo=UTC).timestamp() * 1e6)
+    entry = Entry("a.parquet", 1, 0, 4, Outcome.READ, first=noon, last=noon)
+    work = Sorted((), (), (), (entry,), 1, rebuild=False)
     with begin(tmp_path / "out") as started:
-        assert is_few(started, request, FEW_MESSAGES, FEW_OCTETS)
-        assert not is_few(started, request, FEW_MESSAGES + 1, 0)
-        assert not is_few(started, request, 1, FEW_OCTETS + 1)
-        started.before = Manifest(rows={"typed/flux/Request": FEW_MESSAGES, "frames": FEW_MESSAGES})
-        assert is_few(started, request, 0, 0)
-        assert not is_few(started, request, 1, 0)
-        assert is_few(started, msgspec.structs.replace(request, answers=False), 1, 0)
+        for number, (day, rows) in enumerate((("2026-05-28", 2), ("2026-05-29", 3), ("2026-05-30", 2)), 1):
+            path = tmp_path / f"out/typed/flux/Request/date={day}/run-{number:06d}-0000.parquet"
+            path.parent.mkdir(parents=True)
+            pq.write_table(pa.table({"seq": range(rows)}), path)
+        started.before = Manifest(run=3, answered=3)
+        assert count_reread(store, started, request, work) == 3
+        started.before = Manifest(run=3, answered=2)
+        assert count_reread(store, started, request, work) == 5
+        assert count_reread(store, started, request, msgspec.structs.replace(work, rebuild=True)) == 7
+        assert count_reread(store, started, msgspec.structs.replace(request, answers=False), work) == 0
