@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from time import perf_counter
+from typing import NamedTuple
 
 from tests.benchmarks.spark.busy.capture import write_capture
 from tests.benchmarks.spark.harness import Bench, Row
@@ -27,46 +27,46 @@ WANTED = 1.1
 
 def measure(bench: Bench) -> Iterator[Row]:
     """Yield the processor time and the peak memory of one run for each number of messages."""
-    times: list[Row] = []
-    peaks: list[Row] = []
-    for share in SHARES:
-        folder = bench.folder / f"busy-{share}"
-        messages = write_capture(folder, max(1000, int(bench.rows * share)))
-        wall_s, processor_s, peak_mib = _run(folder)
-        each_us = processor_s / messages * 1e6
-        way, wanted = f"{messages:,} messages", WANTED if times else None
-        ratio = each_us / times[0].median_s if times else 1.0
-        times.append(
-            Row(
-                "mixed protocols, µs of processor time a message",
-                way,
-                messages,
-                each_us,
-                wall_s / messages * 1e6,
-                ratio,
-                ratio,
-                wanted,
-                peak_mib,
-            )
-        )
-        ratio = peak_mib / peaks[0].peak_mib if peaks else 1.0
-        peaks.append(
-            Row("mixed protocols, memory", way, messages, processor_s, wall_s, ratio, ratio, wanted, peak_mib)
-        )
-    yield from (*times, *peaks)
+    runs = [_run(bench.folder / f"busy-{share}", int(bench.rows * share)) for share in SHARES]
+    for case, value in (("processor seconds for 1,000,000", _for_million), ("peak memory", _peak)):
+        for run in runs:
+            ratio, wanted = value(run) / value(runs[0]), None if run is runs[0] else WANTED
+            million_s = _for_million(run)
+            way = f"{run.messages:,} messages"
+            yield Row(
+                f"mixed protocols, {case}", way, run.messages, million_s, million_s, ratio, ratio, wanted, run.peak_mib
+            )  # fmt: skip
 
 
-def _run(capture: Path) -> tuple[float, float, float]:
-    """Run the pipeline; return the seconds by the clock, those of the processors, and the peak memory in MiB."""
-    with tempfile.TemporaryDirectory(dir=capture.parent) as name, watched() as peak:
+class Measured(NamedTuple):
+    """A run: the messages, the processor time of all its processes in seconds, and their peak memory in MiB."""
+
+    messages: int
+    processor_s: float
+    peak_mib: float
+
+
+def _for_million(run: Measured) -> float:
+    return run.processor_s / run.messages * 1e6
+
+
+def _peak(run: Measured) -> float:
+    return run.peak_mib
+
+
+def _run(capture: Path, wanted: int) -> Measured:
+    """Write a capture of about so many messages, and run the pipeline over it."""
+    messages = write_capture(capture, max(1000, wanted))
+    with tempfile.TemporaryDirectory(dir=capture.parent) as name:
         command = [sys.executable, "-m", "specwire", "pipeline", "run", "--capture", str(capture)]
-        before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), perf_counter()
-        subprocess.run(
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        with subprocess.Popen(
             [*command, "--out", f"{name}/out", "--master", "local[2]"],
-            check=True,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-        )
-        wall_s, after = perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
+        ) as process:
+            with watched(process.pid) as peak:
+                assert process.wait() == 0, command
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
     processor_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return wall_s, processor_s, peak.mib
+    return Measured(messages, processor_s, peak.mib)
