@@ -60,13 +60,15 @@ def _run(capture: Path, wanted: int) -> Measured:
     with tempfile.TemporaryDirectory(dir=capture.parent) as name:
         command = [sys.executable, "-m", "specwire", "pipeline", "run", "--capture", str(capture)]
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        with subprocess.Popen(
-            [*command, "--out", f"{name}/out", "--master", "local[2]"],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        ) as process:
-            with watched(process.pid) as peak:
-                assert process.wait() == 0, command
+        with (
+            subprocess.Popen(
+                [*command, "--out", f"{name}/out", "--master", "local[2]"],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            ) as process,
+            watched(process.pid) as peak,
+        ):
+            assert process.wait() == 0, command
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
     processor_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return Measured(messages, processor_s, peak.mib)
