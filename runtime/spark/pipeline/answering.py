@@ -38,7 +38,15 @@ from specwire.runtime.spark.pipeline.store import (
     stored_schema,
 )
 from specwire.runtime.spark.pipeline.summary import UNKNOWN
-from specwire.runtime.spark.pipeline.writing import Part, copy_open, run_all, stage, without, write_empty
+from specwire.runtime.spark.pipeline.writing import (
+    GATHERED_OCTETS,
+    Part,
+    copy_open,
+    run_all,
+    stage,
+    without,
+    write_empty,
+)
 from specwire.runtime.spark.session.opening import changed_settings
 
 PARTITIONS = (PROTOCOL.name, DATE.name)
@@ -87,7 +95,8 @@ class Answering:
         self._view = View(spark, store, run)
         self._steps = steps
         self._rebuild = rebuild
-        self._few = few
+        self._small = few
+        self._few = False
         self._since = 0 if rebuild else run.before.answered
         self._octets = 0
         self._current: dict[str, bool] = {}
@@ -102,24 +111,33 @@ class Answering:
         self._steps.begin(f"answering {protocol}")
         answers = tuple(continued(protocol))
         lacking = any(map(self._lacks, answers))
-        files = self._new_files(protocol, since=0 if lacking else self._since)
+        since = 0 if lacking else self._since
+        files = self._new_files(f"{TYPED}/{protocol}", since)
         # Compressed size: accurate enough to choose the number of tasks.
-        self._octets = sum(path.stat().st_size for path in files)
-        dates = {partition_date(path) for path in files}
+        self._octets = _size(files)
+        self._few = self._small and self._octets + _size(self._store.files(f"{STATE}/{protocol}")) <= GATHERED_OCTETS
         # A table without rows is stored at the first date of the messages.
-        first = min(dates or self._earlier_dates(protocol), default=None)
+        first = min(map(partition_date, files or self._every_file(protocol)), default=None)
         if first is None:
             return  # A user has removed all files of the protocol.
-        dates = dates.union(
-            *run_all([partial(self._continue, answer, protocol, first) for answer in answers])
-        )
+        run_all([partial(self._continue, answer, protocol, first) for answer in answers])
         for group in _independent(roll_ups(protocol)):
-            tasks = []
-            for roll_up in group:
-                touched = dates | self._earlier_dates(protocol) if self._lacks(roll_up) else dates
-                if touched:
-                    tasks.append(partial(self._roll_up, roll_up, protocol, touched))
-            run_all(tasks)
+            touched = [(roll_up, self._touched(roll_up, protocol, since)) for roll_up in group]
+            run_all([partial(self._roll_up, roll_up, protocol, dates) for roll_up, dates in touched if dates])
+
+    def _touched(self, answer: RollUp, protocol: str, since: int) -> set[str]:
+        """Return the dates for which a roll-up must be computed.
+
+        These are the dates at which the tables that it reads change: typed tables by files of the
+        runs after `since`, answer tables in this run.
+        """
+        if self._rebuild or self._lacks(answer):
+            return set(map(partition_date, self._every_file(protocol)))
+        tables = (f"{TYPED}/{protocol}/{name}" for name in answer.reads(protocol))
+        typed = {partition_date(path) for table in tables for path in self._new_files(table, since)}
+        return typed.union(
+            *(self._view.dates(f"{ANSWERS}/{name}", protocol) for name in answer.reads_answers)
+        )
 
     def _lacks(self, answer: Continued | RollUp) -> bool:
         """Return whether an answer must be computed for all dates.
@@ -130,22 +148,24 @@ class Answering:
             self._current[answer.name] = _is_current(self._store, answer)
         return not self._current[answer.name]
 
-    def _earlier_dates(self, protocol: str) -> set[str]:
-        """Return the dates at which a protocol has committed messages or answers."""
-        answers = (path for path in self._store.files(ANSWERS) if partition(path, PROTOCOL.name) == protocol)
-        return set(map(partition_date, (*self._store.files(f"{TYPED}/{protocol}"), *answers)))
+    def _every_file(self, protocol: str) -> list[Path]:
+        """Return all files with messages or answers of a protocol, with those of this run."""
+        answers = [
+            *self._store.files(ANSWERS),
+            *(path for area in Area for path in self._run.staged(ANSWERS, area)),
+        ]
+        return [
+            *self._new_files(f"{TYPED}/{protocol}", 0),
+            *(path for path in answers if partition(path, PROTOCOL.name) == protocol),
+        ]
 
-    def _new_files(self, protocol: str, *, since: int) -> list[Path]:
-        """Return the typed files of the runs after `since`, with those of this run."""
-        root = f"{TYPED}/{protocol}"
-        files = [path for path in self._store.files(root) if run_number(path) > since]
-        return [*files, *self._run.staged(root)]
+    def _new_files(self, table: str, since: int) -> list[Path]:
+        """Return the files of a table, or of a folder of tables, of the runs after `since` and of this run."""
+        files = [path for path in self._store.files(table) if run_number(path) > since]
+        return [*files, *self._run.staged(table)]
 
-    def _continue(self, answer: Continued, protocol: str, first: str) -> set[str]:
-        """Stage a step of an answer; return the dates whose rows change.
-
-        `first` is the first date of its messages.
-        """
+    def _continue(self, answer: Continued, protocol: str, first: str) -> None:
+        """Stage a step of an answer; `first` is the first date of its messages."""
         anew = self._rebuild or self._lacks(answer)
         typed = self._typed(protocol, answer.reads(protocol), since=0 if anew else self._since)
         state = None if anew else self._store.state(self._spark, protocol, answer.name)
@@ -175,7 +195,6 @@ class Answering:
         for name in answer.writes:
             dates |= self._view.dates(f"{ANSWERS}/{name}", protocol)
         self._write_empties(answer.writes, protocol, min(dates, default=first))
-        return dates
 
     def _roll_up(self, answer: RollUp, protocol: str, dates: set[str]) -> None:
         typed = self._typed(protocol, answer.reads(protocol), dates=dates)
@@ -226,6 +245,10 @@ class Answering:
             if not there and not any(self._run.staged(table, area) for area in Area):
                 place = dict(zip(PARTITIONS, (protocol, date), strict=True))
                 write_empty(self._run, table, without(schema, PARTITIONS), place)
+
+
+def _size(files: Iterable[Path]) -> int:
+    return sum(path.stat().st_size for path in files)
 
 
 def _independent(answers: Iterable[RollUp]) -> Iterator[list[RollUp]]:

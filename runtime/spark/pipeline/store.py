@@ -184,7 +184,7 @@ def _folder_names(folder: Path) -> list[str]:
 
 
 COMPARED = 100_000
-"""Maximum open rows of a table and date to compare with earlier ones; more count as changed."""
+"""Maximum rows of a table and date to compare with earlier ones; more count as changed."""
 
 
 class View:
@@ -239,8 +239,8 @@ class View:
     def dates(self, table: str, protocol: str) -> set[str]:
         """Return the dates at which the run adds or removes rows of a protocol in a table.
 
-        A date whose open rows are replaced by the same rows is omitted. Otherwise every run would
-        roll up the day of a request that never ends.
+        A date whose rows are replaced by the same rows is omitted. Otherwise every run would roll up
+        the day of a request that never ends.
         """
         gone = [path for path in self._run.replaced if path.is_relative_to(self._store.out / table)]
         come = [path for area in Area for path in visible_files(self._run.folder(area, table))]
@@ -249,16 +249,7 @@ class View:
             for path in paths:
                 if partition(path, "protocol") in ("", protocol):
                     found.setdefault(partition_date(path), ([], []))[side].append(path)
-        staged = self._run.folder(Area.OPEN, table)
-
-        def is_open(path: Path) -> bool:
-            return path.is_relative_to(staged) or path.name.startswith(f"{Area.OPEN}-")
-
-        return {
-            date
-            for date, (old, new) in found.items()
-            if not all(map(is_open, (*old, *new))) or not _same_rows(old, new)
-        }
+        return {date for date, (old, new) in found.items() if not _same_rows(old, new)}
 
     def _without_rows(
         self, table: str, there: list[Path], staged: dict[Area, list[Path]]

@@ -28,7 +28,7 @@ from specwire.runtime.spark.session.target import find_java
 from tests.benchmarks.spark.decode import SESSIONS
 from tests.benchmarks.spark.harness import Bench, Row
 
-TOPICS = ("decode", "packages", "linear", "conversations", "latency", "pipeline", "packets")
+TOPICS = ("decode", "packages", "linear", "conversations", "latency", "pipeline", "packets", "mixed")
 """Modules of this folder, in the order in which they are run."""
 SETTINGS = {"spark.driver.memory": "2g", "spark.sql.shuffle.partitions": "4"}
 HEADS = ("case", "way", "rows", "median s", "best s", "x", "best x", "wanted", "peak MiB")

@@ -17,20 +17,21 @@ PAUSE_S = 0.3
 
 
 class Peak:
-    """The most that was seen so far, in MiB."""
+    """Peak memory so far of process `root` and its descendants, in MiB."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: int) -> None:
+        self._root = root
         self.mib = 0.0
 
     def look(self) -> None:
         """Take the present use into account."""
-        self.mib = max(self.mib, sum(map(_mib, _tree(os.getpid()))))
+        self.mib = max(self.mib, sum(map(_mib, _tree(self._root))))
 
 
 @contextmanager
-def watched() -> Iterator[Peak]:
-    """Give the peak of this process and its descendants; it is complete when the block ends."""
-    peak, ended = Peak(), threading.Event()
+def watched(root: int | None = None) -> Iterator[Peak]:
+    """Yield the peak of a process, by default this one, and its descendants; it is complete after the block."""
+    peak, ended = Peak(os.getpid() if root is None else root), threading.Event()
 
     def look_often() -> None:
         while not ended.wait(PAUSE_S):
