@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 from specwire.generated.columns.rows import Attributes
 from specwire.generated.layout import ProtocolLayout
 from specwire.generated.messages import Message
-from specwire.runtime.packages import PackageError, has_part, load_part, package_names
+from specwire.runtime.packages import REGISTRY, PackageError, has_part, load_part, package_names
 from specwire.runtime.spark.errors import InputError
 
 
@@ -67,6 +67,11 @@ def known_protocols() -> tuple[str, ...]:
         raise InputError(str(error)) from error
 
 
+def packages_of(protocol: str) -> tuple[str, ...]:
+    """Return the names of the packages of a protocol's editions, the default first."""
+    return tuple(package.name for package in REGISTRY.editions(protocol) if package.has("columns"))
+
+
 def load_columns(protocol: str) -> Columns:
     """Return the column decoder of a protocol; InputError where there is none."""
     return cast(Columns, _load(protocol, "columns"))
@@ -93,7 +98,7 @@ def load_machine(protocol: str) -> Machine:
 
 
 def role_name(protocol: str, letter: str) -> str:
-    """Return what a role's letter stands for (``C`` is the client), the letter itself where that is not known."""
+    """Return the name of a role by its letter (``C`` is the client); the letter if it is unknown."""
     return _roles(protocol).get(letter, letter)
 
 
@@ -103,7 +108,7 @@ def role_letters(protocol: str) -> tuple[str, ...]:
 
 
 def _roles(protocol: str) -> Mapping[str, str]:
-    if protocol not in known_protocols():
+    if not has_part(protocol, "machine"):
         return {}
     roles: Mapping[str, str] = getattr(_load(protocol, "machine"), "ROLES", {})
     return roles

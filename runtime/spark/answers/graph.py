@@ -23,7 +23,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from specwire.runtime.spark.answers.messages import message_tables, shape, take, together
-from specwire.runtime.spark.answers.particulars import particulars_of
+from specwire.runtime.spark.answers.particulars import name_tap, particulars_of
 from specwire.runtime.spark.answers.rates import counted
 from specwire.runtime.spark.answers.registry import RollUp
 from specwire.runtime.spark.answers.schemas.graph import EDGES, NODES
@@ -31,9 +31,6 @@ from specwire.runtime.spark.answers.step import Frames
 from specwire.runtime.spark.answers.taps import without_twins
 from specwire.runtime.spark.decoding.tables import ERRORS
 from specwire.runtime.spark.protocols import load_machine
-
-TAP_NAME = r"regexp_replace(tap, '-\\d+-[^-]+$', '')"
-"""SQL for the tap's name in its id, without the process id and time that follow."""
 
 ENDS = ("source", "source_role", "target", "target_role")
 SERVICE = "service"
@@ -63,7 +60,9 @@ def top_talkers(nodes: DataFrame, count: int = 10) -> DataFrame:
 def _said(typed: Frames, protocol: str) -> DataFrame:
     """Return what each side of each connection said on each day, with the names of both ends."""
     noted = ("tap", "conversation", "peer", "sender", "ts", "octets")
-    words = together(take(typed, protocol, name, noted=noted) for name in message_tables(protocol))
+    words = together(
+        take(typed, protocol, name, noted=noted) for name in message_tables(protocol) if name in typed
+    )
     grouped = words.groupBy(F.to_date("ts").alias("date"), "tap", "conversation", "peer", "sender")
     summed = grouped.agg(
         F.count(F.lit(1)).alias("messages"),
@@ -79,7 +78,7 @@ def _said(typed: Frames, protocol: str) -> DataFrame:
     )
     other = F.when(listens, F.coalesce(seen, F.lit(connecting))).otherwise(F.lit(listening[0]))
     by_peer = _is_peer(F.col("sender"), protocol)
-    peer, own = F.expr(particulars_of(protocol).peer_name), F.expr(TAP_NAME)
+    peer, own = F.expr(particulars_of(protocol).peer_name), name_tap()
     return summed.withColumns(
         {
             "source": F.when(by_peer, peer).otherwise(own),
@@ -159,7 +158,7 @@ def _nodes(rows: DataFrame, conversations: Column) -> DataFrame:
 
 def _requests(table: DataFrame, protocol: str) -> DataFrame:
     """Return the calls of Flux and CMB1 with their ends."""
-    own = F.when(_is_peer(F.col("asker"), protocol), F.col("peer")).otherwise(F.expr(TAP_NAME))
+    own = F.when(_is_peer(F.col("asker"), protocol), F.col("peer")).otherwise(name_tap())
     asked = F.col("nodeid").isNotNull().cast("long")
     return table.select(
         *("date", "tap"),
@@ -182,7 +181,7 @@ def _jobs(table: DataFrame, protocol: str) -> DataFrame:
     return table.select(
         *("date", "tap"),
         F.lit("calls").alias("kind"),
-        F.coalesce("client", F.expr(TAP_NAME)).alias("source"),
+        F.coalesce("client", name_tap()).alias("source"),
         F.lit("C").alias("source_role"),
         F.coalesce("service", F.lit("")).alias("target"),
         F.lit(SERVICE).alias("target_role"),

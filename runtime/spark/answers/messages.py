@@ -6,25 +6,28 @@ even if a field of the message has that name and the table calls the tap's colum
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from specwire.runtime.spark.answers.particulars import name_conversation
+from specwire.runtime.spark.answers.schemas.shared import CONVERSATION_NAME
 from specwire.runtime.spark.answers.step import OPEN, Frames
-from specwire.runtime.spark.decoding.shape import NOTED, name_noted
+from specwire.runtime.spark.decoding.shape import NOTED
 from specwire.runtime.spark.decoding.tables import ERRORS
-from specwire.runtime.spark.protocols import load_schemas
+from specwire.runtime.spark.protocols import load_schemas, packages_of
 
 MOMENT = ("tap", "conversation", "peer", "sender", "ts", "seq", "mono", "octets")
 """The tap's columns that most answers need."""
 
 
 def message_tables(protocol: str) -> tuple[str, ...]:
-    """Return the names of all typed tables, `_errors` last."""
-    return (*load_schemas(protocol).SCHEMAS, ERRORS)
+    """Return the names of the typed tables of all editions of a protocol, `_errors` last."""
+    names = (name for package in packages_of(protocol) for name in load_schemas(package).SCHEMAS)
+    return (*dict.fromkeys(names), ERRORS)
 
 
 def take(
@@ -42,7 +45,7 @@ def take(
     If a foreign capture has no `mono`, it is 0: such messages are all of one moment of their
     tap.
     """
-    names = {field.name: stored for field, stored in zip(NOTED, noted_names(protocol, message), strict=True)}
+    names = noted_names(typed[message].columns)
     rows = typed[message] if where is None else typed[message].where(where)
     return rows.select(
         *(_noted(names[name], name) for name in noted),
@@ -56,12 +59,9 @@ def _noted(stored: str, name: str) -> Column:
     return (F.coalesce(found, F.lit(0)) if name == "mono" else found).alias(name)
 
 
-def noted_names(protocol: str, message: str) -> list[str]:
-    """Return the names of the columns of `NOTED` in a typed table."""
-    schemas = load_schemas(protocol)
-    found = schemas.DECODED["_error"].dataType if message == ERRORS else schemas.SCHEMAS[message]
-    assert isinstance(found, StructType)
-    return [field.name for field in name_noted(found.fieldNames())]
+def noted_names(columns: Collection[str]) -> dict[str, str]:
+    """Return the names of the columns of `NOTED` in a typed table with these columns."""
+    return {name: f"_{name}" if f"_{name}" in columns else name for name in NOTED.fieldNames()}
 
 
 def together(frames: Iterable[DataFrame]) -> DataFrame:
@@ -80,12 +80,14 @@ def latest(rows: DataFrame) -> DataFrame:
 def shape(rows: DataFrame, protocol: str, schema: StructType, *, is_open: Column | None = None) -> DataFrame:
     """Return the columns of an answer table in its order, types and with its comments.
 
-    `protocol` is filled in, and `date` from `ts` where the rows have none. `is_open` becomes the
-    column `OPEN` of a step's rows.
+    `protocol` and `conversation_name` are filled in, and `date` from `ts` if the rows have none.
+    `is_open` becomes the column `OPEN` of a step's rows.
     """
     made: dict[str, Column] = {"protocol": F.lit(protocol)}
     if "date" not in rows.columns:
         made["date"] = F.to_date("ts")
+    if CONVERSATION_NAME in schema.fields:
+        made[CONVERSATION_NAME.name] = name_conversation(protocol)
     return rows.select(
         *(
             made.get(field.name, F.col(field.name))

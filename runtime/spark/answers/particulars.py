@@ -14,6 +14,9 @@ from importlib.util import find_spec
 from types import MappingProxyType
 from typing import NamedTuple
 
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
 from specwire.runtime.spark.protocols import load_machine
 
 ALWAYS = "true"
@@ -108,6 +111,25 @@ def particulars_of(protocol: str) -> Particulars:
         return Particulars()
     stated: Particulars = import_module(name).PARTICULARS
     return stated
+
+
+def name_tap(tap: str = "tap") -> Column:
+    """Return the name in a column with ids of taps, without the process id and time that follow."""
+    return F.regexp_replace(F.col(tap), r"-\d+-[^-]+$", "")
+
+
+def name_conversation(
+    protocol: str, tap: str = "tap", peer: str = "peer", conversation: str = "conversation"
+) -> Column:
+    """Return names of conversations for people, such as ``server with 00aa``.
+
+    `tap`, `peer` and `conversation` are columns. The conversation replaces a peer that the tap does
+    not know.
+    """
+    # The SQL is over a column `peer`, and this column may have another name.
+    named = F.expr(f"transform(array(`{peer}`), peer -> {particulars_of(protocol).peer_name})[0]")
+    other = F.coalesce(*(F.nullif(name, F.lit("")) for name in (named, F.col(conversation))), F.lit("?"))
+    return F.concat(name_tap(tap), F.lit(" with "), other)
 
 
 def takes_time(protocol: str) -> bool:

@@ -86,6 +86,7 @@ def traffic(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFram
     words = (
         take(typed, protocol, name, {"topic": topics.get(name, "cast(null as string)")}, noted=SEEN)
         for name in message_tables(protocol)
+        if name in typed
     )
     grouped = together(words).groupBy("tap", "message", "sender", "topic", F.expr(minute).alias("minute"))
     wrong = F.count_if(F.col("message") == ERRORS)

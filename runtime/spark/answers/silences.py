@@ -67,6 +67,7 @@ def side_words(typed: Frames, protocol: str) -> DataFrame:
             },
         )
         for message in message_tables(protocol)
+        if message in typed
     )
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from pathlib import Path
 
 import pyspark
 
-from specwire.runtime.packages import GeneratedPackage, cache_folder
+from specwire.runtime.packages import GeneratedPackage, cache_folder, identifier
 from specwire.runtime.spark.decoding.jar import DIGEST, JAR, MANIFEST, java_sources, sources_digest
 from specwire.runtime.spark.session.installed_java import JAVA_VERSION, find_java
 
@@ -68,14 +69,16 @@ def compile_jar(javac: Path, jar: Path = JAR) -> None:
     write_jar(jar, {MANIFEST: manifest.encode(), **entries})
 
 
-def compile_package(javac: Path, source: Path, jar: Path) -> None:
+def compile_package(javac: Path, source: str, jar: Path) -> None:
     """Compile the decoder of one package into a separate jar, against the classes in `JAR`.
 
     Raises:
         CompileError: the compiler refuses the source.
     """
     with tempfile.TemporaryDirectory(prefix="specwire-java-") as folder:
-        compile_classes(javac, [source], Path(folder), JAR)
+        file = Path(folder, DECODER)
+        file.write_text(source, encoding="utf-8")
+        compile_classes(javac, [file], Path(folder), JAR)
         entries = {path.relative_to(folder).as_posix(): path.read_bytes() for path in _classes(Path(folder))}
     write_jar(jar, {MANIFEST: b"Manifest-Version: 1.0\r\n\r\n", **entries})
 
@@ -122,9 +125,13 @@ def package_jar(package: GeneratedPackage) -> tuple[Path | None, str]:
     """
     source = Path(package.place) / DECODER
     if not source.is_file():
-        return None, f"{source} is missing: run `specwire generate {package.name} --target java`"
-    digest = hashlib.sha256(f"{sources_digest()} {pyspark.__version__} ".encode() + source.read_bytes())
-    jar = cache_folder() / "jars" / f"specwire-{package.name}-{digest.hexdigest()[:32]}.jar"
+        return None, f"{source} is missing: run `specwire generate {package.protocol} --target java`"
+    text = source.read_text(encoding="utf-8")
+    if (name := identifier(package.name)) != package.protocol:
+        # Classes of several editions in one session need different names.
+        text = re.sub(r"^package specwire\.generated\.\w+;", f"package specwire.generated.{name};", text)
+    digest = hashlib.sha256(f"{sources_digest()} {pyspark.__version__} {text}".encode())
+    jar = cache_folder() / "jars" / f"specwire-{package.protocol}-{digest.hexdigest()[:32]}.jar"
     if jar.is_file():
         return jar, ""
     javac = find_javac()
@@ -132,7 +139,7 @@ def package_jar(package: GeneratedPackage) -> tuple[Path | None, str]:
         return None, f"the Java decoder of {package.name} must be compiled, and there is no javac"
     try:
         jar.parent.mkdir(mode=0o700, exist_ok=True)
-        compile_package(javac, source, jar)
+        compile_package(javac, text, jar)
     except CompileError as error:
         return None, str(error)
     except OSError as error:

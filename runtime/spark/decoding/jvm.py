@@ -23,7 +23,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from specwire.runtime.packages import PackageError, find_package
+from specwire.runtime.packages import PackageError, find_package, identifier
 from specwire.runtime.spark.decoding.compile_jar import package_jar
 from specwire.runtime.spark.decoding.jar import JAR, decoder_class, jar_trouble, sources_digest
 from specwire.runtime.spark.decoding.shape import struct_type
@@ -65,7 +65,7 @@ class JavaBackend:
     def column(self, value: Column, protocol: str, sender: Column | None) -> Column:
         """See `specwire.runtime.spark.decoding.backends.Backend`."""
         senders = [sender] if sender is not None and load_layout(protocol).takes_sender else []
-        return F.call_function(f"{CATALOG}.from_{protocol}", value, *senders)
+        return F.call_function(f"{CATALOG}.from_{identifier(find_package(protocol).name)}", value, *senders)
 
 
 JVM = JavaBackend()

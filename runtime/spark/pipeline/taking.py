@@ -12,9 +12,10 @@ text as its protocol, even a path.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import reduce
+from functools import cache, partial, reduce
 from pathlib import Path
 
 import msgspec
@@ -26,19 +27,38 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from specwire.generated.schema import ERROR
+from specwire.runtime.packages import (
+    AT,
+    HINT,
+    choose_package,
+    find_package,
+    package_editions,
+    protocol_of,
+)
+from specwire.runtime.spark.answers.particulars import name_conversation, particulars_of
+from specwire.runtime.spark.answers.schemas.shared import CONVERSATION_NAME
 from specwire.runtime.spark.decoding.decode import decode
 from specwire.runtime.spark.decoding.payloads import with_payloads
 from specwire.runtime.spark.decoding.shape import FRAMES as RAW_FRAMES
 from specwire.runtime.spark.decoding.shape import NOTED, OCTETS, name_noted
 from specwire.runtime.spark.decoding.tables import ERRORS, tables
 from specwire.runtime.spark.errors import JobError
+from specwire.runtime.spark.pipeline.columns import add_columns, fit, unite
 from specwire.runtime.spark.pipeline.commit import Run, Steps
 from specwire.runtime.spark.pipeline.counts import choose_width_ms, count_rows
 from specwire.runtime.spark.pipeline.intake import Portion
 from specwire.runtime.spark.pipeline.ledger import Entry, Outcome
 from specwire.runtime.spark.pipeline.payloads import payloads_of
 from specwire.runtime.spark.pipeline.request import Request, Work
-from specwire.runtime.spark.pipeline.store import FRAMES, LATE, PROTOCOL, TYPED, Store, partition, read_files
+from specwire.runtime.spark.pipeline.store import (
+    FRAMES,
+    LATE,
+    PROTOCOL,
+    TYPED,
+    Store,
+    read_files,
+    stored_schema,
+)
 from specwire.runtime.spark.pipeline.summary import UNKNOWN, UNKNOWN_TEXT
 from specwire.runtime.spark.pipeline.writing import (
     GATHERED_OCTETS,
@@ -48,8 +68,14 @@ from specwire.runtime.spark.pipeline.writing import (
     write_empty,
     write_table,
 )
-from specwire.runtime.spark.protocols import known_protocols
-from specwire.runtime.spark.reading.capture import CAPTURE, ENVELOPE, literal_path
+from specwire.runtime.spark.protocols import known_protocols, packages_of
+from specwire.runtime.spark.reading.capture import CAPTURE, EDITION, ENVELOPE, literal_path
+
+_log = logging.getLogger(__name__)
+
+
+Packages = dict[str, list[Portion]]
+"""Packages of one protocol by name, each with the segments that it reads."""
 
 
 class Sorted(msgspec.Struct, frozen=True):
@@ -71,13 +97,20 @@ class Sorted(msgspec.Struct, frozen=True):
     messages: int
     rebuild: bool
 
-    def protocols(self, override: str | None) -> dict[str, list[Portion]]:
-        """Return the protocols of the messages, each with its segments.
+    def protocols(self, override: str | None) -> dict[str, Packages]:
+        """Return the protocols of the messages, each with the packages that read them.
 
-        A protocol only of waiting messages has no segments.
+        A package only of waiting messages has no segments. `UNKNOWN` comes last.
         """
-        found = {partition(path, "protocol"): list[Portion]() for path in self.waiting}
-        return found | protocols_of(self.portions, override)
+        found: dict[str, Packages] = {}
+        name_of = cache(partial(name_package, override=override))
+        for name in {name_of(*stated) for path in self.waiting for stated in _stated_in(path)}:
+            found.setdefault(protocol_of(name), {})[name] = []
+        for portion in self.portions:
+            for name in {name_of(protocol, portion.edition) for protocol in portion.protocols}:
+                found.setdefault(protocol_of(name), {}).setdefault(name, []).append(portion)
+        ordered = sorted(found.items(), key=lambda item: (item[0] == UNKNOWN, item[0]))
+        return {protocol: dict(sorted(packages.items())) for protocol, packages in ordered}
 
 
 def sort_out(work: Work, request: Request, run: int, waiting: list[Path]) -> Sorted:
@@ -130,7 +163,7 @@ class Taking:
         self._first_us, self._last_us = min(times, default=0), max(times, default=0)
 
     def take(self) -> list[pa.Table]:
-        """Stage all tables; return a table of counts for each protocol.
+        """Stage all tables; return tables of counts.
 
         Raises JobError if the numbers of messages differ.
         """
@@ -141,9 +174,10 @@ class Taking:
         if work.late:
             self._keep(read_portions(self._spark, work.late), LATE)
         self._run.replace(work.waiting)
+        self._log_editions()
         counted = [
-            self._take_protocol(protocol, portions)
-            for protocol, portions in work.protocols(self._asked.protocol).items()
+            self._take_protocol(protocol, packages)
+            for protocol, packages in work.protocols(self._asked.protocol).items()
         ]
         found = sum(_total(part, "messages") for part in counted)
         if found != work.messages:
@@ -152,6 +186,16 @@ class Taking:
                 "decoded; a segment has changed while it was read"
             )
         return counted
+
+    def _log_editions(self) -> None:
+        """Log the editions that the only package of a protocol reads though it is of another one."""
+        text = "%s: the taps state edition %r, and the only known one is %r, which reads them; %s"
+        for packages in self._work.protocols(None).values() if self._asked.protocol is None else ():
+            for name, portions in packages.items():
+                own = "" if name == UNKNOWN else find_package(name).edition
+                stated = {portion.edition for portion in portions} - {"", own} if own else ()
+                for edition in sorted(stated):
+                    _log.warning(text, name, edition, own, HINT)
 
     def _rows(self, portions: list[Portion]) -> DataFrame:
         rows = read_portions(self._spark, portions)
@@ -164,37 +208,54 @@ class Taking:
         partitions = [PROTOCOL.name, *time_partitions(KEPT.names, self._asked.partition)]
         write_table(self._run, kept, table, partitions=partitions, octets=octets)
 
-    def _take_protocol(self, protocol: str, portions: list[Portion]) -> pa.Table:
+    def _take_protocol(self, protocol: str, packages: Packages) -> pa.Table:
+        """Stage the typed tables of a protocol; return its counts."""
         self._steps.begin(f"decoding {protocol}")
-        rows = rows_of(self._rows(portions), protocol, self._asked.protocol)
-        decoded = self._decode(rows, protocol).persist()
+        width_ms = choose_width_ms(self._last_us - self._first_us)
+        decoded: dict[str, DataFrame] = {}
         try:
-            width_ms = choose_width_ms(self._last_us - self._first_us)
-            counted = count_rows(decoded, protocol, width_ms)
+            for package, portions in packages.items():
+                rows = rows_of(self._rows(portions), package, self._asked.protocol)
+                decoded[package] = self._decode(rows, package).persist()
+            counted = pa.concat_tables(
+                [count_rows(frame, package, width_ms) for package, frame in decoded.items()]
+            )
             self._steps.begin(f"writing {protocol} tables")
-            self._write(protocol, self._type(decoded, protocol), counted)
+            # The tables have the columns of every known edition, so that later runs rarely add some.
+            others = [name for name in packages_of(protocol) if self._asked.protocol is None]
+            whole = {
+                name: self._decode(self._rows([]).limit(0), name) for name in others if name not in decoded
+            }
+            typed = [self._type(frame, package) for package, frame in (decoded | whole).items()]
+            self._write(protocol, typed, counted)
         finally:
-            decoded.unpersist()
+            for frame in decoded.values():
+                frame.unpersist()
         return counted
 
-    def _decode(self, rows: DataFrame, protocol: str) -> DataFrame:
-        if protocol == UNKNOWN:
+    def _decode(self, rows: DataFrame, package: str) -> DataFrame:
+        if package == UNKNOWN:
             return refuse(rows)
         # The pipeline counts messages that do not decode, and excludes them from the tables later.
         mode = "FAILFAST" if self._asked.mode == "FAILFAST" else "PERMISSIVE"
-        return decode(rows, protocol, backend=self._request.backend, mode=mode)
+        return decode(rows.select(*CAPTURE.names), package, backend=self._request.backend, mode=mode)
 
-    def _type(self, decoded: DataFrame, protocol: str) -> dict[str, DataFrame]:
+    def _type(self, decoded: DataFrame, package: str) -> dict[str, DataFrame]:
         """Return the typed tables of decoded rows; payloads are read when a table is written."""
-        if protocol == UNKNOWN:
+        if package == UNKNOWN:
             return {ERRORS: error_rows(decoded)}
-        typed = with_payloads(decoded, payloads_of(self._asked.payloads, protocol))
-        return tables(typed, protocol, json_as=self._asked.json_as)
+        rows = with_payloads(decoded, tuple(payloads_of(self._asked.payloads, package)))
+        typed = tables(rows, package, json_as=self._asked.json_as)
+        edition = F.lit(find_package(package).edition)
+        return {name: add_columns(table, protocol_of(package), edition) for name, table in typed.items()}
 
-    def _write(self, protocol: str, typed: Mapping[str, DataFrame], counted: pa.Table) -> None:
-        """Stage the typed tables of a protocol, and compare their rows with the counts."""
+    def _write(self, protocol: str, typed: Sequence[Mapping[str, DataFrame]], counted: pa.Table) -> None:
+        """Stage the typed tables of each edition, and compare their rows with the counts."""
         parts: dict[str, tuple[Part, int]] = {}
-        for name, table in typed.items():
+        for name in dict.fromkeys(name for edition in typed for name in edition):
+            table = self._unite(
+                f"{TYPED}/{protocol}/{name}", [found[name] for found in typed if name in found]
+            )
             malformed = name == ERRORS and self._asked.mode == "DROPMALFORMED"
             own = _rows_of_table(counted, name)
             rows = 0 if malformed else _total(own, "messages")
@@ -216,6 +277,13 @@ class Taking:
             if written != rows:
                 raise JobError(f"{path}: {rows} messages were counted and {written} rows were written")
 
+    def _unite(self, path: str, tables: Sequence[DataFrame]) -> DataFrame:
+        """Return the rows of a typed table of all editions, in the columns of all files of the table."""
+        newest = self._store.newest(path)
+        stored = [] if newest is None else [stored_schema(newest)]
+        columns = unite(path, [*stored, *(table.schema for table in tables)])
+        return reduce(DataFrame.unionByName, (fit(table, columns) for table in tables))
+
 
 def _rows_of_table(counted: pa.Table, name: str) -> pa.Table:
     message = counted["message"]
@@ -235,31 +303,43 @@ NAMES = ("conversation", "sender", "peer")
 If `tap` or `protocol` is not UTF-8, the file is quarantined.
 """
 
-KEPT = StructType([*(field for field in CAPTURE if field.name != "protocol"), STATED, SEGMENT])
+KEPT = StructType(
+    [
+        *(field for field in CAPTURE if field.name != "protocol"),
+        *(STATED, EDITION, CONVERSATION_NAME, SEGMENT),
+    ]
+)
 """Columns of the layer `frames`, besides its partition columns.
 
 The partition columns are the date and `protocol`, the protocol that decodes a message.
 """
 
+READ = StructType([*CAPTURE, EDITION, SEGMENT])
+"""Columns of messages while they are sorted."""
+
 
 def read_portions(spark: SparkSession, portions: Iterable[Portion]) -> DataFrame:
-    """Return the messages of segments: the columns of a capture, and the segment's name."""
-    whole = [portion for portion in portions if not portion.known and not portion.repeats]
-    parts = [_read(spark, whole)] if whole else []
+    """Return the messages of segments, in the columns of `READ`."""
+    parts = []
+    by_edition: dict[str, list[Portion]] = {}
     for portion in portions:
         if portion.known or portion.repeats:
-            rows = _read(spark, [portion]).where(~_is_known(portion))
+            rows = _read(spark, [portion], portion.edition).where(~_is_known(portion))
             parts.append(rows.dropDuplicates(["tap", "seq"]) if portion.repeats else rows)
-    if not parts:
-        return spark.createDataFrame([], StructType([*CAPTURE, SEGMENT]))
-    return reduce(DataFrame.unionByName, parts)
+        else:
+            by_edition.setdefault(portion.edition, []).append(portion)
+    parts += (_read(spark, whole, edition) for edition, whole in by_edition.items())
+    return reduce(DataFrame.unionByName, parts) if parts else spark.createDataFrame([], READ)
 
 
 def read_kept(kept: DataFrame) -> DataFrame:
-    """Return rows of the layer `frames` in the columns of `read_portions`."""
-    return kept.select(
-        *(F.col("stated" if name == "protocol" else name).alias(name) for name in CAPTURE.names), SEGMENT.name
-    )
+    """Return rows of the layer `frames` or `late` in the columns of `READ`."""
+    names = {"protocol": STATED.name}
+    nothing = F.lit(None).cast("string")  # Version 0.1 had no column for the edition.
+    columns = {name: F.col(names.get(name, name)) for name in READ.names}
+    if EDITION.name not in kept.columns:
+        columns[EDITION.name] = nothing
+    return kept.select(*(column.alias(name) for name, column in columns.items()))
 
 
 def keep(rows: DataFrame, override: str | None, partition: str) -> DataFrame:
@@ -267,51 +347,65 @@ def keep(rows: DataFrame, override: str | None, partition: str) -> DataFrame:
 
     `partition` is ``day`` or ``hour``.
     """
+    protocol = F.substring_index(_package(override), AT, 1)
+    made = {STATED.name: F.col("protocol"), CONVERSATION_NAME.name: _conversation_name(protocol)}
     columns = [
-        F.col("protocol" if field.name == STATED.name else field.name).alias(
-            field.name, metadata=field.metadata
-        )
-        for field in KEPT
+        made.get(field.name, F.col(field.name)).alias(field.name, metadata=field.metadata) for field in KEPT
     ]
     times = time_partitions(KEPT.names, partition)
     stored = (make(F.col("ts")).alias(name) for name, make in times.items())
-    return rows.select(*columns, _read_as(override).alias("protocol"), *stored)
+    return rows.select(*columns, protocol.alias("protocol"), *stored)
 
 
-def rows_of(rows: DataFrame, protocol: str, override: str | None) -> DataFrame:
-    """Return the messages that a protocol decodes; `UNKNOWN` selects those of unknown protocols."""
+def rows_of(rows: DataFrame, package: str, override: str | None) -> DataFrame:
+    """Return the messages that a package decodes; `UNKNOWN` selects those without a package."""
+    return rows if override is not None else rows.where(_package(None) == package)
+
+
+def name_package(protocol: str | None, edition: str, override: str | None) -> str:
+    """Return the name of the package for messages that state a protocol and an edition."""
     if override is not None:
-        return rows
-    if protocol != UNKNOWN:
-        return rows.where(F.col("protocol") == protocol)
-    return rows.where(F.col("protocol").isNull() | ~F.col("protocol").isin(*known_protocols()))
+        return override
+    known = choose_package(protocol, edition) if protocol and protocol in known_protocols() else None
+    return known or UNKNOWN
 
 
-def protocols_of(portions: Iterable[Portion], override: str | None) -> dict[str, list[Portion]]:
-    """Return the segments that hold messages of each decoding protocol; `UNKNOWN` comes last."""
-    found: dict[str, list[Portion]] = {}
-    for portion in portions:
-        for name in sorted({_name_as(stated, override) for stated in portion.protocols}):
-            found.setdefault(name, []).append(portion)
-    return dict(sorted(found.items(), key=lambda item: (item[0] == UNKNOWN, item[0])))
-
-
-def _name_as(stated: str | None, override: str | None) -> str:
-    return override or (stated if stated in known_protocols() else UNKNOWN)
-
-
-def _read_as(override: str | None) -> Column:
+def _package(override: str | None) -> Column:
+    """Return `name_package` of each row."""
     if override is not None:
         return F.lit(override)
-    stated = F.col("protocol")
-    return F.when(stated.isin(*known_protocols()), stated).otherwise(UNKNOWN)
+    known = known_protocols()
+    several = [protocol for protocol in known if len(packages_of(protocol)) > 1]
+    stated, edition = F.col("protocol"), F.coalesce(EDITION.name, F.lit(""))
+    found = F.when(stated.isin(*(protocol for protocol in known if protocol not in several)), stated)
+    for protocol in several:
+        for one in ("", *package_editions(protocol)):
+            found = found.when((stated == protocol) & (edition == one), choose_package(protocol, one))
+    return found.otherwise(UNKNOWN)
 
 
-def _read(spark: SparkSession, portions: Iterable[Portion]) -> DataFrame:
+def _conversation_name(protocol: Column) -> Column:
+    """Return the column of names; a protocol may have particular names of peers."""
+    found = name_conversation(UNKNOWN)
+    for name in known_protocols():
+        if particulars_of(name).peer_name != particulars_of(UNKNOWN).peer_name:
+            found = F.when(protocol == name, name_conversation(name)).otherwise(found)
+    return found
+
+
+def _stated_in(path: Path) -> list[tuple[str | None, str]]:
+    """Return the protocols and editions that the rows of a file of the table `late` state."""
+    names = [name for name in (STATED.name, EDITION.name) if name in pq.read_schema(path).names]
+    rows = pq.read_table(path, columns=names, partitioning=None).group_by(names).aggregate([]).to_pylist()
+    return [(row[STATED.name], row.get(EDITION.name) or "") for row in rows]
+
+
+def _read(spark: SparkSession, portions: Iterable[Portion], edition: str) -> DataFrame:
     paths = [literal_path(portion.path) for portion in portions]
     rows = spark.read.schema(CAPTURE).parquet(*paths)
     columns = (_valid(name) if name in NAMES else F.col(name) for name in CAPTURE.names)
-    return rows.select(*columns, F.col("_metadata.file_name").alias(SEGMENT.name))
+    stated = F.lit(edition or None).cast("string").alias(EDITION.name)
+    return rows.select(*columns, stated, F.col("_metadata.file_name").alias(SEGMENT.name))
 
 
 def _valid(name: str) -> Column:
@@ -332,7 +426,9 @@ KIND = "protocol"
 
 def refuse(frame: DataFrame) -> DataFrame:
     """Return captured messages as rows that did not decode, with the columns of all protocols."""
-    stated = F.coalesce(F.substring("protocol", 1, 100), F.lit("none"))
+    edition = F.concat(F.lit(AT), F.substring(EDITION.name, 1, 100))
+    unknown = F.coalesce(F.when(F.col("protocol").isin(*known_protocols()), edition), F.lit(""))
+    stated = F.concat(F.coalesce(F.substring("protocol", 1, 100), F.lit("none")), unknown)
     values = {
         "kind": F.lit(KIND),
         "text": F.concat(F.lit(UNKNOWN_TEXT), stated),
@@ -346,6 +442,7 @@ def refuse(frame: DataFrame) -> DataFrame:
         F.lit(None).cast("string").alias("_message"),
         error.alias("_error"),
         F.col("frames").alias(RAW_FRAMES),
+        EDITION.name,
     )
 
 
@@ -354,7 +451,9 @@ def error_rows(refused: DataFrame) -> DataFrame:
     renamed = zip(NOTED.fieldNames(), name_noted(ERROR.names), strict=True)
     noted = [F.col(name).alias(field.name) for name, field in renamed]
     findings = (F.col("_error")[name].alias(name) for name in ERROR.names)
-    return refused.select(*noted, *findings, F.col(RAW_FRAMES).alias("frames"))
+    stated = F.col(EDITION.name).alias("_stated_edition")
+    table = refused.select(*noted, *findings, F.col(RAW_FRAMES).alias("frames"), stated)
+    return add_columns(table, UNKNOWN, F.col("_stated_edition")).drop("_stated_edition")
 
 
 def _octets() -> Column:

@@ -30,7 +30,7 @@ from weakref import WeakKeyDictionary
 
 from pyspark.sql import SparkSession
 
-from specwire.runtime.packages import FOLDERS, REGISTRY, PackageError
+from specwire.runtime.packages import FOLDERS, REGISTRY, PackageError, identifier
 from specwire.runtime.spark.cluster.contents import ENVIRONMENT, PYTHON, Package
 from specwire.runtime.spark.errors import InputError
 
@@ -71,20 +71,21 @@ def stand_in_python() -> Iterator[Path]:
 def ship_packages(spark: SparkSession, *names: str) -> None:
     """Ship generated packages that do not come with specwire to the Python workers of a session.
 
-    Without names, all known packages are shipped. A package is shipped only once to each session.
+    Without names, the packages of all protocols and editions are shipped. A package is shipped only
+    once to each session.
 
     Raises:
         InputError: a package cannot be found, or is not in a folder.
     """
     try:
-        others = REGISTRY.others()
+        packages = [REGISTRY.find(name) for name in names] if names else list(REGISTRY.others().values())
     except PackageError as error:
         raise InputError(str(error)) from error
     shipped = _SHIPPED.setdefault(spark, set())
-    for name in names or others:
-        if name not in others or not others[name].files():
+    for package in packages:
+        if not package.origin or not package.files():
             continue  # It comes with specwire, or this is a worker that has the package.
-        archive = _write_archive(name, others[name].files())
+        archive = _write_archive(identifier(package.name), package.files())
         if archive.name in shipped:
             continue
         path = list(sys.path)

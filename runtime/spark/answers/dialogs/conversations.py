@@ -16,6 +16,8 @@ from pyspark.sql.types import StructType
 
 from specwire.runtime.spark.answers.dialogs.fold import FOLDED, Fold
 from specwire.runtime.spark.answers.dialogs.symbols import Alphabet, dialogs_of, narrow_rows
+from specwire.runtime.spark.answers.messages import message_tables
+from specwire.runtime.spark.answers.particulars import name_conversation
 from specwire.runtime.spark.answers.registry import Continued
 from specwire.runtime.spark.answers.schemas.conversations import (
     CONVERSATIONS,
@@ -23,9 +25,8 @@ from specwire.runtime.spark.answers.schemas.conversations import (
     VIOLATIONS,
     WATCHED,
 )
+from specwire.runtime.spark.answers.schemas.shared import CONVERSATION_NAME
 from specwire.runtime.spark.answers.step import OPEN, Frames, Step
-from specwire.runtime.spark.decoding.tables import ERRORS
-from specwire.runtime.spark.protocols import load_schemas
 
 IDLE_S = 6 * 3600.0
 """Silence after which a conversation is over: longer than clients wait between requests."""
@@ -128,6 +129,7 @@ def _conversations(folded: DataFrame, protocol: str, *more: Column) -> DataFrame
     computed = {
         "protocol": F.lit(protocol),
         "date": F.to_date(first_ts),
+        CONVERSATION_NAME.name: name_conversation(protocol),
         "first_ts": first_ts,
         "last_ts": F.timestamp_micros("last_ts"),
         "duration_us": (F.col("last_mono") - F.col("first_mono")) / 1000,
@@ -140,7 +142,12 @@ def _conversations(folded: DataFrame, protocol: str, *more: Column) -> DataFrame
 def _violations(folded: DataFrame, protocol: str, *more: Column) -> DataFrame:
     found = folded.select("tap", "conversation", "peer", "first_seq", F.inline("violations"))
     ts = F.timestamp_micros("ts")
-    computed = {"protocol": F.lit(protocol), "date": F.to_date(ts), "ts": ts}
+    computed = {
+        "protocol": F.lit(protocol),
+        "date": F.to_date(ts),
+        CONVERSATION_NAME.name: name_conversation(protocol),
+        "ts": ts,
+    }
     return _select(found, VIOLATIONS, computed, *more)
 
 
@@ -155,15 +162,11 @@ def _select(frame: DataFrame, schema: StructType, computed: Mapping[str, Column]
     return frame.select(*columns, *more)
 
 
-def _reads(protocol: str) -> tuple[str, ...]:
-    return (*load_schemas(protocol).SCHEMAS, ERRORS)
-
-
 CONTINUED = (
     Continued(
         name="conversations",
         applies=lambda protocol: bool(dialogs_of(protocol)),
-        reads=_reads,
+        reads=message_tables,
         writes={"conversations": CONVERSATIONS, "violations": VIOLATIONS},
         keeps={STATE: OPEN_CONVERSATIONS},
         advance=advance,

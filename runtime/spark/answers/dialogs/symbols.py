@@ -9,7 +9,7 @@ to the conversation ``""`` of its tap.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from enum import IntEnum
 from functools import reduce
 from typing import NamedTuple
@@ -19,11 +19,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, LongType, ShortType
 
 from specwire.generated.dialog import Dialog
+from specwire.runtime.spark.answers.messages import message_tables, noted_names
 from specwire.runtime.spark.answers.step import Frames
-from specwire.runtime.spark.decoding.shape import NOTED
 from specwire.runtime.spark.decoding.tables import ERRORS
 from specwire.runtime.spark.errors import InputError
-from specwire.runtime.spark.protocols import load_machine, load_schemas
+from specwire.runtime.spark.protocols import load_machine
 
 STATE = -1
 """The symbol of a row that holds the state of an open conversation."""
@@ -66,7 +66,7 @@ class Alphabet:
         self.dialogs = dialogs_of(protocol)
         if not self.dialogs:
             raise InputError(f"protocol {protocol!r} has no dialog that can be followed in captured traffic")
-        self.messages = tuple(load_schemas(protocol).SCHEMAS)
+        self.messages = tuple(name for name in message_tables(protocol) if name != ERRORS)
         self.roles = tuple(dict.fromkeys(role for dialog in self.dialogs for role in dialog.roles))
         self.labels = tuple(
             Label(sender, message, pairing)
@@ -150,7 +150,7 @@ def _states(state: DataFrame) -> DataFrame:
 
 
 def _messages(frame: DataFrame, alphabet: Alphabet, message: str | None) -> DataFrame:
-    noted = _noted_names(frame.columns)
+    noted = noted_names(frame.columns)
     sender = F.col(noted["sender"])
     role = F.lit(len(alphabet.roles))
     for number, letter in enumerate(alphabet.roles):
@@ -168,11 +168,6 @@ def _messages(frame: DataFrame, alphabet: Alphabet, message: str | None) -> Data
         F.lit(None).cast("string").alias("carried"),
         _key(frame, alphabet).alias("key"),
     )
-
-
-def _noted_names(columns: Collection[str]) -> dict[str, str]:
-    """Return the names of the noted columns: a field of the message may have the same name."""
-    return {name: f"_{name}" if f"_{name}" in columns else name for name in NOTED.fieldNames()}
 
 
 def _name(text: Column) -> Column:

@@ -32,10 +32,17 @@ STORED = (
 
 TAP = column("tap", TEXT, "id of the tap that saw it")
 
+CONVERSATION_NAME = column(
+    "conversation_name",
+    TEXT,
+    "name of the tap and of the peer, for people; several conversations may have one",
+)
+
 PLACE = (
     *STORED,
     TAP,
     column("conversation", TEXT, "one connection, as the tap names it"),
+    CONVERSATION_NAME,
     column("peer", TEXT, "the identity by which the tap knows the connection"),
 )
 """Where something happened."""
