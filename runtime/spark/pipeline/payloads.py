@@ -62,9 +62,10 @@ def read_profiles(profiles: Iterable[Path], protocol: str | None = None) -> tupl
     return tuple(sorted(found, key=lambda column: (column.protocol, column.column)))
 
 
-def payloads_of(columns: Iterable[PayloadColumn], package: str) -> Iterator[Payload]:
-    """Yield the payloads that a package's messages may have, as `with_payloads` takes them."""
+def payloads_of(columns: Iterable[PayloadColumn], package: str) -> tuple[Payload, ...]:
+    """Return the payloads that a package's messages may have, as `with_payloads` takes them."""
     schemas = load_schemas(package).SCHEMAS
+    found: list[Payload] = []
     for one in columns:
         if one.protocol != protocol_of(package):
             continue
@@ -76,7 +77,8 @@ def payloads_of(columns: Iterable[PayloadColumn], package: str) -> Iterator[Payl
         )
         if places:
             type = to_arrow_type(StructType.fromJson(one.type))
-            yield Payload(one.column, type, one.by, one.pattern, places)
+            found.append(Payload(one.column, type, one.by, one.pattern, places))
+    return tuple(found)
 
 
 def name_differences(ours: Sequence[PayloadColumn], theirs: Sequence[PayloadColumn]) -> str:

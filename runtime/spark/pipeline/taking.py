@@ -244,7 +244,7 @@ class Taking:
         """Return the typed tables of decoded rows; payloads are read when a table is written."""
         if package == UNKNOWN:
             return {ERRORS: error_rows(decoded)}
-        rows = with_payloads(decoded, tuple(payloads_of(self._asked.payloads, package)))
+        rows = with_payloads(decoded, payloads_of(self._asked.payloads, package))
         typed = tables(rows, package, json_as=self._asked.json_as)
         edition = F.lit(find_package(package).edition)
         return {name: add_columns(table, protocol_of(package), edition) for name, table in typed.items()}
@@ -404,7 +404,8 @@ def _read(spark: SparkSession, portions: Iterable[Portion], edition: str) -> Dat
     paths = [literal_path(portion.path) for portion in portions]
     rows = spark.read.schema(CAPTURE).parquet(*paths)
     columns = (_valid(name) if name in NAMES else F.col(name) for name in CAPTURE.names)
-    stated = F.lit(edition or None).cast("string").alias(EDITION.name)
+    # Nullable in every file, whatever editions the portions have.
+    stated = F.when(F.col("ts").isNotNull(), F.lit(edition or None).cast("string")).alias(EDITION.name)
     return rows.select(*columns, stated, F.col("_metadata.file_name").alias(SEGMENT.name))
 
 
