@@ -149,22 +149,23 @@ class Registry:
         return {package.name: package for package in found if package.origin}
 
     def editions(self, protocol: str) -> Iterator[GeneratedPackage]:
-        """Yield a package for each edition of a protocol, the default first."""
+        """Yield a package for each edition of a protocol: the default, then the others by edition."""
         # In this order, so that a worker searches no further than the shipped packages.
         sources: list[Callable[[], Packages]] = [_ours, lambda: self._added, _shipped, self._from_outside]
         if protocol in self._replaced:
             sources.insert(0, sources.pop(1))
-        editions: list[str] = []
-        default: GeneratedPackage | None = None
-        for package in (package for source in sources for package in source().get(protocol, ())):
-            if default is None:
-                default = package
-                yield package
-                continue
-            editions = editions or [default.edition]
-            if package.edition not in editions:
-                editions.append(package.edition)
-                yield _as_edition(package)
+        found = (package for source in sources for package in source().get(protocol, ()))
+        default = next(found, None)
+        if default is None:
+            return
+        yield default
+        others: dict[str, GeneratedPackage] = {}
+        for package in found:
+            others.setdefault(package.edition, package)
+        if others:
+            others.pop(default.edition, None)
+        # In the same order in a worker, whatever the order of the sources.
+        yield from (_as_edition(others[edition]) for edition in sorted(others))
 
     def find(self, name: str) -> GeneratedPackage:
         """Return the package of a protocol, or of one edition of it (``ticker@Ticker 2``).

@@ -22,6 +22,7 @@ from specwire.generated.errors import DecodeError
 from specwire.generated.messages import Message
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.segments import read_footer
+from specwire.runtime.packages import choose_package, protocol_of
 from specwire.runtime.spark.protocols import known_protocols, load_codec, load_machine
 
 ROWS = 10_000
@@ -69,23 +70,25 @@ def notice(path: Path, override: str | None = None) -> Iterator[Bundle]:
     reports them. `override` is the protocol of every message.
     """
     try:
-        read_footer(path)
+        source = read_footer(path).source
+        edition = source.edition if source else ""
         for batch in pq.ParquetFile(path).iter_batches(batch_size=ROWS, columns=READ):
-            yield from _bundle(batch, override)
+            yield from _bundle(batch, edition, override)
     except (CaptureError, OSError, pa.ArrowException):
         return
 
 
-def _bundle(batch: pa.RecordBatch, override: str | None) -> Iterator[Bundle]:
+def _bundle(batch: pa.RecordBatch, edition: str, override: str | None) -> Iterator[Bundle]:
     stamps = batch.column(batch.schema.get_field_index("ts")).cast(pa.int64()).to_pylist()
     found: dict[tuple[str, str, str], list[Noticed]] = {}
     peers: dict[tuple[str, str, str], str] = {}
+    choose = cache(_package)
     for row, ts in zip(_rows(batch.drop_columns(["ts"])), stamps, strict=True):
-        protocol = override or row["protocol"]
-        if ts is None or row["seq"] is None or row["tap"] is None or protocol not in known_protocols():
+        package = override or choose(row["protocol"], edition)
+        if ts is None or row["seq"] is None or row["tap"] is None or package is None:
             continue
-        key = (protocol, row["tap"], row["conversation"] or "")
-        look = _watcher(protocol)
+        key = (protocol_of(package), row["tap"], row["conversation"] or "")
+        look = _watcher(package)
         found.setdefault(key, []).append(look(row["seq"], ts, row["sender"] or "", row["frames"]))
         peers[key] = row["peer"] or ""
     for key, messages in found.items():
@@ -111,14 +114,19 @@ def _octets(type: pa.DataType) -> pa.DataType:
     return pa.binary() if pa.types.is_string(type) else type
 
 
+def _package(protocol: str | None, edition: str) -> str | None:
+    """Return the name of the package that decodes a protocol and edition; None if there is none."""
+    return choose_package(protocol, edition) if protocol and protocol in known_protocols() else None
+
+
 @cache
-def _watcher(protocol: str) -> Callable[[int, int, str, Sequence[bytes | None] | None], Noticed]:
-    """Return the function that decodes one message of a protocol into `Noticed`.
+def _watcher(package: str) -> Callable[[int, int, str, Sequence[bytes | None] | None], Noticed]:
+    """Return the function that decodes one message with a package into `Noticed`.
 
     Null among the frames is a fault, with the same text as in the tables.
     """
-    decode = _decoder(protocol)
-    fields = watched_fields(dialogs(protocol).values())
+    decode = _decoder(package)
+    fields = watched_fields(dialogs(protocol_of(package)).values())
 
     def look(seq: int, ts: int, sender: str, frames: Sequence[bytes | None] | None) -> Noticed:
         known = [frame for frame in frames or () if frame is not None]
@@ -135,8 +143,8 @@ def _watcher(protocol: str) -> Callable[[int, int, str, Sequence[bytes | None] |
     return look
 
 
-def _decoder(protocol: str) -> Callable[[Sequence[bytes], str], Message]:
-    decode: Callable[..., Message] = load_codec(protocol).decode
+def _decoder(package: str) -> Callable[[Sequence[bytes], str], Message]:
+    decode: Callable[..., Message] = load_codec(package).decode
     if "sender" in inspect.signature(decode).parameters:
         return lambda frames, sender: decode(frames, sender=sender or None)
     return lambda frames, _: decode(frames)

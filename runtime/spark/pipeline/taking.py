@@ -5,15 +5,16 @@ fails unless three numbers are equal: the messages in the segments, the rows cou
 and the rows in the footers of the written files.
 
 A message is late if it arrives after later messages of its tap were answered. Late messages wait in
-the table ``late``, or all answers are computed again with them (`Request.late`). A message whose
-protocol has no package becomes an error row of the protocol `UNKNOWN`, because a tap may state any
-text as its protocol, even a path.
+the table ``late``, or all answers are computed again with them (`Request.late`).
+
+Each edition of a protocol is decoded with its own package. The rows of all editions go to the same
+tables, which have the union of their columns (`specwire.runtime.spark.pipeline.columns`).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, partial, reduce
 from pathlib import Path
@@ -22,27 +23,29 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField, StructType
 
-from specwire.generated.schema import ERROR
 from specwire.runtime.packages import (
-    AT,
     HINT,
-    choose_package,
     find_package,
-    package_editions,
     protocol_of,
 )
-from specwire.runtime.spark.answers.particulars import name_conversation, particulars_of
-from specwire.runtime.spark.answers.schemas.shared import CONVERSATION_NAME
 from specwire.runtime.spark.decoding.decode import decode
 from specwire.runtime.spark.decoding.payloads import with_payloads
-from specwire.runtime.spark.decoding.shape import FRAMES as RAW_FRAMES
-from specwire.runtime.spark.decoding.shape import NOTED, OCTETS, name_noted
 from specwire.runtime.spark.decoding.tables import ERRORS, tables
 from specwire.runtime.spark.errors import JobError
+from specwire.runtime.spark.pipeline.captured import (
+    KEPT,
+    error_rows,
+    keep,
+    name_package,
+    read_kept,
+    read_portions,
+    refuse,
+    rows_of,
+    stated_in,
+)
 from specwire.runtime.spark.pipeline.columns import add_columns, fit, unite
 from specwire.runtime.spark.pipeline.commit import Run, Steps
 from specwire.runtime.spark.pipeline.counts import choose_width_ms, count_rows
@@ -59,7 +62,7 @@ from specwire.runtime.spark.pipeline.store import (
     read_files,
     stored_schema,
 )
-from specwire.runtime.spark.pipeline.summary import UNKNOWN, UNKNOWN_TEXT
+from specwire.runtime.spark.pipeline.summary import UNKNOWN
 from specwire.runtime.spark.pipeline.writing import (
     GATHERED_OCTETS,
     Part,
@@ -68,8 +71,9 @@ from specwire.runtime.spark.pipeline.writing import (
     write_empty,
     write_table,
 )
-from specwire.runtime.spark.protocols import known_protocols, packages_of
-from specwire.runtime.spark.reading.capture import CAPTURE, EDITION, ENVELOPE, literal_path
+from specwire.runtime.spark.protocols import packages_of
+from specwire.runtime.spark.reading.capture import CAPTURE
+from specwire.runtime.spark.session.shipping import ship_packages
 
 _log = logging.getLogger(__name__)
 
@@ -104,7 +108,7 @@ class Sorted(msgspec.Struct, frozen=True):
         """
         found: dict[str, Packages] = {}
         name_of = cache(partial(name_package, override=override))
-        for name in {name_of(*stated) for path in self.waiting for stated in _stated_in(path)}:
+        for name in {name_of(*stated) for path in self.waiting for stated in stated_in(path)}:
             found.setdefault(protocol_of(name), {})[name] = []
         for portion in self.portions:
             for name in {name_of(protocol, portion.edition) for protocol in portion.protocols}:
@@ -168,6 +172,8 @@ class Taking:
         Raises JobError if the numbers of messages differ.
         """
         self._steps.begin("reading segments")
+        # Answers run in Python workers even if Java decodes.
+        ship_packages(self._spark)
         work = self._work
         if "frames" in self._asked.layers and (work.portions or work.waiting):
             self._keep(self._rows(list(work.portions)), FRAMES)
@@ -292,172 +298,3 @@ def _rows_of_table(counted: pa.Table, name: str) -> pa.Table:
 
 def _total(counted: pa.Table, column: str) -> int:
     return int(pc.sum(counted[column]).as_py() or 0)
-
-
-SEGMENT = StructField("segment", StringType(), metadata={"comment": "file that the message was captured in"})
-STATED = StructField("stated", StringType(), metadata={"comment": "protocol as the tap stated it"})
-
-NAMES = ("conversation", "sender", "peer")
-"""Text columns that may not be UTF-8 in a file of another tool.
-
-If `tap` or `protocol` is not UTF-8, the file is quarantined.
-"""
-
-KEPT = StructType(
-    [
-        *(field for field in CAPTURE if field.name != "protocol"),
-        *(STATED, EDITION, CONVERSATION_NAME, SEGMENT),
-    ]
-)
-"""Columns of the layer `frames`, besides its partition columns.
-
-The partition columns are the date and `protocol`, the protocol that decodes a message.
-"""
-
-READ = StructType([*CAPTURE, EDITION, SEGMENT])
-"""Columns of messages while they are sorted."""
-
-
-def read_portions(spark: SparkSession, portions: Iterable[Portion]) -> DataFrame:
-    """Return the messages of segments, in the columns of `READ`."""
-    parts = []
-    by_edition: dict[str, list[Portion]] = {}
-    for portion in portions:
-        if portion.known or portion.repeats:
-            rows = _read(spark, [portion], portion.edition).where(~_is_known(portion))
-            parts.append(rows.dropDuplicates(["tap", "seq"]) if portion.repeats else rows)
-        else:
-            by_edition.setdefault(portion.edition, []).append(portion)
-    parts += (_read(spark, whole, edition) for edition, whole in by_edition.items())
-    return reduce(DataFrame.unionByName, parts) if parts else spark.createDataFrame([], READ)
-
-
-def read_kept(kept: DataFrame) -> DataFrame:
-    """Return rows of the layer `frames` or `late` in the columns of `READ`."""
-    names = {"protocol": STATED.name}
-    nothing = F.lit(None).cast("string")  # Version 0.1 had no column for the edition.
-    columns = {name: F.col(names.get(name, name)) for name in READ.names}
-    if EDITION.name not in kept.columns:
-        columns[EDITION.name] = nothing
-    return kept.select(*(column.alias(name) for name, column in columns.items()))
-
-
-def keep(rows: DataFrame, override: str | None, partition: str) -> DataFrame:
-    """Return messages in the columns of the layer `frames`, with its partition columns.
-
-    `partition` is ``day`` or ``hour``.
-    """
-    protocol = F.substring_index(_package(override), AT, 1)
-    made = {STATED.name: F.col("protocol"), CONVERSATION_NAME.name: _conversation_name(protocol)}
-    columns = [
-        made.get(field.name, F.col(field.name)).alias(field.name, metadata=field.metadata) for field in KEPT
-    ]
-    times = time_partitions(KEPT.names, partition)
-    stored = (make(F.col("ts")).alias(name) for name, make in times.items())
-    return rows.select(*columns, protocol.alias("protocol"), *stored)
-
-
-def rows_of(rows: DataFrame, package: str, override: str | None) -> DataFrame:
-    """Return the messages that a package decodes; `UNKNOWN` selects those without a package."""
-    return rows if override is not None else rows.where(_package(None) == package)
-
-
-def name_package(protocol: str | None, edition: str, override: str | None) -> str:
-    """Return the name of the package for messages that state a protocol and an edition."""
-    if override is not None:
-        return override
-    known = choose_package(protocol, edition) if protocol and protocol in known_protocols() else None
-    return known or UNKNOWN
-
-
-def _package(override: str | None) -> Column:
-    """Return `name_package` of each row."""
-    if override is not None:
-        return F.lit(override)
-    known = known_protocols()
-    several = [protocol for protocol in known if len(packages_of(protocol)) > 1]
-    stated, edition = F.col("protocol"), F.coalesce(EDITION.name, F.lit(""))
-    found = F.when(stated.isin(*(protocol for protocol in known if protocol not in several)), stated)
-    for protocol in several:
-        for one in ("", *package_editions(protocol)):
-            found = found.when((stated == protocol) & (edition == one), choose_package(protocol, one))
-    return found.otherwise(UNKNOWN)
-
-
-def _conversation_name(protocol: Column) -> Column:
-    """Return the column of names; a protocol may have particular names of peers."""
-    found = name_conversation(UNKNOWN)
-    for name in known_protocols():
-        if particulars_of(name).peer_name != particulars_of(UNKNOWN).peer_name:
-            found = F.when(protocol == name, name_conversation(name)).otherwise(found)
-    return found
-
-
-def _stated_in(path: Path) -> list[tuple[str | None, str]]:
-    """Return the protocols and editions that the rows of a file of the table `late` state."""
-    names = [name for name in (STATED.name, EDITION.name) if name in pq.read_schema(path).names]
-    rows = pq.read_table(path, columns=names, partitioning=None).group_by(names).aggregate([]).to_pylist()
-    return [(row[STATED.name], row.get(EDITION.name) or "") for row in rows]
-
-
-def _read(spark: SparkSession, portions: Iterable[Portion], edition: str) -> DataFrame:
-    paths = [literal_path(portion.path) for portion in portions]
-    rows = spark.read.schema(CAPTURE).parquet(*paths)
-    columns = (_valid(name) if name in NAMES else F.col(name) for name in CAPTURE.names)
-    # Nullable in every file, whatever editions the portions have.
-    stated = F.when(F.col("ts").isNotNull(), F.lit(edition or None).cast("string")).alias(EDITION.name)
-    return rows.select(*columns, stated, F.col("_metadata.file_name").alias(SEGMENT.name))
-
-
-def _valid(name: str) -> Column:
-    """Return a column as valid UTF-8: Spark accepts any octets as text, and Python does not."""
-    return F.make_valid_utf8(name).alias(name, metadata=CAPTURE[name].metadata)
-
-
-def _is_known(portion: Portion) -> Column:
-    known = F.lit(False)
-    for tap, stretches in portion.known.items():
-        inside = reduce(lambda one, other: one | other, (F.col("seq").between(*ends) for ends in stretches))
-        known = known | ((F.col("tap") == tap) & inside)
-    return known
-
-
-KIND = "protocol"
-
-
-def refuse(frame: DataFrame) -> DataFrame:
-    """Return captured messages as rows that did not decode, with the columns of all protocols."""
-    edition = F.concat(F.lit(AT), F.substring(EDITION.name, 1, 100))
-    unknown = F.coalesce(F.when(F.col("protocol").isin(*known_protocols()), edition), F.lit(""))
-    stated = F.concat(F.coalesce(F.substring("protocol", 1, 100), F.lit("none")), unknown)
-    values = {
-        "kind": F.lit(KIND),
-        "text": F.concat(F.lit(UNKNOWN_TEXT), stated),
-    }
-    error = F.struct(
-        *(values.get(part.name, F.lit(None)).cast(part.dataType).alias(part.name) for part in ERROR)
-    )
-    return frame.select(
-        *ENVELOPE.names,
-        _octets().alias(OCTETS.name),
-        F.lit(None).cast("string").alias("_message"),
-        error.alias("_error"),
-        F.col("frames").alias(RAW_FRAMES),
-        EDITION.name,
-    )
-
-
-def error_rows(refused: DataFrame) -> DataFrame:
-    """Return refused messages in the columns of the table `_errors`."""
-    renamed = zip(NOTED.fieldNames(), name_noted(ERROR.names), strict=True)
-    noted = [F.col(name).alias(field.name) for name, field in renamed]
-    findings = (F.col("_error")[name].alias(name) for name in ERROR.names)
-    stated = F.col(EDITION.name).alias("_stated_edition")
-    table = refused.select(*noted, *findings, F.col(RAW_FRAMES).alias("frames"), stated)
-    return add_columns(table, UNKNOWN, F.col("_stated_edition")).drop("_stated_edition")
-
-
-def _octets() -> Column:
-    sizes = F.transform("frames", lambda frame: F.coalesce(F.octet_length(frame), F.lit(0)).cast("long"))
-    none = F.lit(0).cast("long")
-    return F.coalesce(F.aggregate(sizes, none, lambda total, size: total + size), none)
