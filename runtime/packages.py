@@ -85,7 +85,7 @@ class GeneratedPackage:
     @property
     def protocol(self) -> str:
         """Name of the protocol, without an edition."""
-        return protocol_of(self.name)
+        return without_edition(self.name)
 
     @property
     def edition(self) -> str:
@@ -333,7 +333,7 @@ def unknown_name(name: str, known: Iterable[str]) -> str:
     return f"there is no protocol {name!r}; the known ones are {', '.join(names)}{meant or f'; {HINT}'}"
 
 
-def protocol_of(name: str) -> str:
+def without_edition(name: str) -> str:
     """Return the protocol in the name of a package, without its edition."""
     return name.partition(AT)[0]
 

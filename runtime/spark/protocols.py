@@ -67,7 +67,7 @@ def known_protocols() -> tuple[str, ...]:
         raise InputError(str(error)) from error
 
 
-def packages_of(protocol: str) -> tuple[str, ...]:
+def edition_packages(protocol: str) -> tuple[str, ...]:
     """Return the names of the packages of a protocol's editions, the default first."""
     return tuple(package.name for package in REGISTRY.editions(protocol) if package.has("columns"))
 

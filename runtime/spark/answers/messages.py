@@ -18,7 +18,7 @@ from specwire.runtime.spark.answers.schemas.shared import CONVERSATION_NAME
 from specwire.runtime.spark.answers.step import OPEN, Frames
 from specwire.runtime.spark.decoding.shape import NOTED
 from specwire.runtime.spark.decoding.tables import ERRORS
-from specwire.runtime.spark.protocols import load_schemas, packages_of
+from specwire.runtime.spark.protocols import edition_packages, load_schemas
 
 MOMENT = ("tap", "conversation", "peer", "sender", "ts", "seq", "mono", "octets")
 """The tap's columns that most answers need."""
@@ -26,7 +26,7 @@ MOMENT = ("tap", "conversation", "peer", "sender", "ts", "seq", "mono", "octets"
 
 def message_tables(protocol: str) -> tuple[str, ...]:
     """Return the names of the typed tables of all editions of a protocol, `_errors` last."""
-    names = (name for package in packages_of(protocol) for name in load_schemas(package).SCHEMAS)
+    names = (name for package in edition_packages(protocol) for name in load_schemas(package).SCHEMAS)
     return (*dict.fromkeys(names), ERRORS)
 
 

@@ -22,7 +22,7 @@ from specwire.generated.errors import DecodeError
 from specwire.generated.messages import Message
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.segments import read_footer
-from specwire.runtime.packages import choose_package, protocol_of
+from specwire.runtime.packages import choose_package, without_edition
 from specwire.runtime.spark.protocols import known_protocols, load_codec, load_machine
 
 ROWS = 10_000
@@ -87,7 +87,7 @@ def _bundle(batch: pa.RecordBatch, edition: str, override: str | None) -> Iterat
         package = override or choose(row["protocol"], edition)
         if ts is None or row["seq"] is None or row["tap"] is None or package is None:
             continue
-        key = (protocol_of(package), row["tap"], row["conversation"] or "")
+        key = (without_edition(package), row["tap"], row["conversation"] or "")
         look = _watcher(package)
         found.setdefault(key, []).append(look(row["seq"], ts, row["sender"] or "", row["frames"]))
         peers[key] = row["peer"] or ""
@@ -126,7 +126,7 @@ def _watcher(package: str) -> Callable[[int, int, str, Sequence[bytes | None] | 
     Null among the frames is a fault, with the same text as in the tables.
     """
     decode = _decoder(package)
-    fields = watched_fields(dialogs(protocol_of(package)).values())
+    fields = watched_fields(dialogs(without_edition(package)).values())
 
     def look(seq: int, ts: int, sender: str, frames: Sequence[bytes | None] | None) -> Noticed:
         known = [frame for frame in frames or () if frame is not None]

@@ -27,7 +27,7 @@ from specwire.runtime.spark.pipeline.columns import add_columns
 from specwire.runtime.spark.pipeline.intake import Portion
 from specwire.runtime.spark.pipeline.summary import UNKNOWN, UNKNOWN_TEXT
 from specwire.runtime.spark.pipeline.writing import time_partitions
-from specwire.runtime.spark.protocols import known_protocols, packages_of
+from specwire.runtime.spark.protocols import edition_packages, known_protocols
 from specwire.runtime.spark.reading.capture import CAPTURE, EDITION, ENVELOPE, literal_path
 
 SEGMENT = StructField("segment", StringType(), metadata={"comment": "file that the message was captured in"})
@@ -111,7 +111,7 @@ def _package(override: str | None) -> Column:
     if override is not None:
         return F.lit(override)
     known = known_protocols()
-    several = [protocol for protocol in known if len(packages_of(protocol)) > 1]
+    several = [protocol for protocol in known if len(edition_packages(protocol)) > 1]
     stated, edition = F.col("protocol"), F.coalesce(EDITION.name, F.lit(""))
     found = F.when(stated.isin(*(protocol for protocol in known if protocol not in several)), stated)
     for protocol in several:

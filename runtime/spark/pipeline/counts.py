@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from specwire.runtime.packages import protocol_of
+from specwire.runtime.packages import without_edition
 from specwire.runtime.spark.decoding.tables import noted_columns
 from specwire.runtime.spark.pipeline.commit import Area, Run, visible_files
 from specwire.runtime.spark.pipeline.summary import UNKNOWN
@@ -88,7 +88,7 @@ def count_rows(decoded: DataFrame, package: str, width_ms: int) -> pa.Table:
     """
     noted = [F.col("*")] if package == UNKNOWN else noted_columns(package)
     rows = decoded.select(*noted, "_message", "_error").select(
-        F.lit(protocol_of(package)).alias("protocol"),
+        F.lit(without_edition(package)).alias("protocol"),
         "tap",
         _cut(F.unix_micros("ts"), width_ms).alias("since"),
         _known_sender(package).alias("sender"),

@@ -16,9 +16,8 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from pyspark.sql.types import StructType
 
-from specwire.runtime.packages import load_package, protocol_of
-from specwire.runtime.schemas.payloads import Payload, PayloadError, load_payloads
-from specwire.runtime.schemas.payloads import protocol_of as protocol_of_profile
+from specwire.runtime.packages import load_package, without_edition
+from specwire.runtime.schemas.payloads import Payload, PayloadError, load_payloads, protocol_of
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_schemas
 
@@ -67,7 +66,7 @@ def payloads_of(columns: Iterable[PayloadColumn], package: str) -> tuple[Payload
     schemas = load_schemas(package).SCHEMAS
     found: list[Payload] = []
     for one in columns:
-        if one.protocol != protocol_of(package):
+        if one.protocol != without_edition(package):
             continue
         # Another edition may lack messages and fields.
         places = tuple(
@@ -95,13 +94,13 @@ def name_differences(ours: Sequence[PayloadColumn], theirs: Sequence[PayloadColu
 
 def _read(profile: Path, protocol: str | None) -> Iterator[PayloadColumn]:
     try:
-        stated = protocol_of_profile(profile)
-        name = stated or (protocol and protocol_of(protocol))
+        stated = protocol_of(profile)
+        name = stated or (protocol and without_edition(protocol))
         if name is None:
             raise InputError(
                 f"{profile}: it does not say whose payloads these are: add `name`, as in name = \"flux\""
             )  # fmt: skip
-        if protocol is not None and protocol_of(protocol) != name:
+        if protocol is not None and without_edition(protocol) != name:
             raise InputError(f"{profile}: it is of {name}, and every message is read as {protocol}")
         load_schemas(name)
         payloads = load_payloads(profile, load_package(name))

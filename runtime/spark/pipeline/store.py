@@ -36,7 +36,7 @@ from specwire.runtime.spark.pipeline.counts import SCHEMA, read_counts
 from specwire.runtime.spark.pipeline.ledger import Ledger, read_ledger
 from specwire.runtime.spark.pipeline.manifest import Manifest, read_manifest
 from specwire.runtime.spark.pipeline.summary import Summary, read_summary
-from specwire.runtime.spark.protocols import load_schemas, packages_of
+from specwire.runtime.spark.protocols import edition_packages, load_schemas
 from specwire.runtime.spark.reading.capture import literal_path
 
 FRAMES, LATE, TYPED, ANSWERS, STATE = "frames", "late", "typed", "answers", "state"
@@ -118,7 +118,9 @@ class Store:
         The result is empty if the protocol has no tables.
         """
         there = _folder_names(self.out / TYPED / protocol)
-        order = dict.fromkeys(name for one in packages_of(protocol) for name in load_schemas(one).SCHEMAS)
+        order = dict.fromkeys(
+            name for one in edition_packages(protocol) for name in load_schemas(one).SCHEMAS
+        )
         others = (name for name in there if name not in order and name != ERRORS)
         names = [name for name in (*order, *others, ERRORS) if name in there]
         found = {name: self._table(spark, f"{TYPED}/{protocol}/{name}") for name in names}

@@ -29,7 +29,7 @@ from pyspark.sql import functions as F
 from specwire.runtime.packages import (
     HINT,
     find_package,
-    protocol_of,
+    without_edition,
 )
 from specwire.runtime.spark.decoding.decode import decode
 from specwire.runtime.spark.decoding.payloads import with_payloads
@@ -71,7 +71,7 @@ from specwire.runtime.spark.pipeline.writing import (
     write_empty,
     write_table,
 )
-from specwire.runtime.spark.protocols import packages_of
+from specwire.runtime.spark.protocols import edition_packages
 from specwire.runtime.spark.reading.capture import CAPTURE
 from specwire.runtime.spark.session.shipping import ship_packages
 
@@ -109,10 +109,10 @@ class Sorted(msgspec.Struct, frozen=True):
         found: dict[str, Packages] = {}
         name_of = cache(partial(name_package, override=override))
         for name in {name_of(*stated) for path in self.waiting for stated in stated_in(path)}:
-            found.setdefault(protocol_of(name), {})[name] = []
+            found.setdefault(without_edition(name), {})[name] = []
         for portion in self.portions:
             for name in {name_of(protocol, portion.edition) for protocol in portion.protocols}:
-                found.setdefault(protocol_of(name), {}).setdefault(name, []).append(portion)
+                found.setdefault(without_edition(name), {}).setdefault(name, []).append(portion)
         ordered = sorted(found.items(), key=lambda item: (item[0] == UNKNOWN, item[0]))
         return {protocol: dict(sorted(packages.items())) for protocol, packages in ordered}
 
@@ -228,7 +228,7 @@ class Taking:
             )
             self._steps.begin(f"writing {protocol} tables")
             # The tables have the columns of every known edition, so that later runs rarely add some.
-            others = [name for name in packages_of(protocol) if self._asked.protocol is None]
+            others = [name for name in edition_packages(protocol) if self._asked.protocol is None]
             whole = {
                 name: self._decode(self._rows([]).limit(0), name) for name in others if name not in decoded
             }
@@ -253,7 +253,7 @@ class Taking:
         rows = with_payloads(decoded, payloads_of(self._asked.payloads, package))
         typed = tables(rows, package, json_as=self._asked.json_as)
         edition = F.lit(find_package(package).edition)
-        return {name: add_columns(table, protocol_of(package), edition) for name, table in typed.items()}
+        return {name: add_columns(table, without_edition(package), edition) for name, table in typed.items()}
 
     def _write(self, protocol: str, typed: Sequence[Mapping[str, DataFrame]], counted: pa.Table) -> None:
         """Stage the typed tables of each edition, and compare their rows with the counts."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -147,7 +148,7 @@ def test_a_killed_merge_is_all_or_nothing(tmp_path: Path, dying: list[int]) -> N
     assert seen == sorted(seen) and seen[0] < seen[-1] and len(seen) > 10
 
 
-def add_columns(out: Path, day: str, columns: dict[str, pa.Array], since: int) -> None:
+def add_columns(out: Path, day: str, columns: dict[str, Any], since: int) -> None:
     """Have a run add a file, and write again the files whose columns differ from it."""
     with begin(out) as run:
         folder = run.folder(Area.ADDED, TABLE) / f"date={day}"
