@@ -102,8 +102,8 @@ def _read(profile: Path, protocol: str | None) -> Iterator[PayloadColumn]:
             )  # fmt: skip
         if protocol is not None and without_edition(protocol) != name:
             raise InputError(f"{profile}: it is of {name}, and every message is read as {protocol}")
-        load_schemas(name)
-        payloads = load_payloads(profile, load_package(name))
+        load_schemas(protocol or name)
+        payloads = load_payloads(profile, load_package(protocol or name))
     except PayloadError as error:
         raise InputError(str(error)) from error
     if not payloads:
