@@ -19,7 +19,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, BooleanType, StringType, StructField, StructType
 
 from specwire.runtime.spark.answers.messages import kept, latest, shape, together
-from specwire.runtime.spark.answers.schemas.shared import LONG, TEXT, column
+from specwire.runtime.spark.answers.schemas.shared import CONVERSATION_NAME, LONG, TEXT, column
 from specwire.runtime.spark.answers.step import OPEN, Frames, Step
 
 Word = dict[str, Any]
@@ -112,12 +112,12 @@ def _out_schema(keys: Sequence[str], tables: dict[str, StructType]) -> StructTyp
 
 
 def _made(schema: StructType) -> StructType:
-    """Return the columns that a folder makes: not those by which tables are stored."""
+    """Return the columns that a folder makes: not those by which tables are stored, nor names."""
     return StructType(
         [
             StructField(field.name, field.dataType)
             for field in schema
-            if field.name not in ("protocol", "date")
+            if field.name not in ("protocol", "date", CONVERSATION_NAME.name)
         ]
     )
 

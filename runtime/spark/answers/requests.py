@@ -121,7 +121,8 @@ def _other_side(sender: str, roles: tuple[str, ...]) -> Column:
 
 def _carry(table: DataFrame) -> DataFrame:
     """Return open calls as the messages that they begin with."""
-    return table.drop("protocol", "date", "service", "outcome", "first_us", "latency_us")
+    computed = ("service", "outcome", "first_us", "latency_us", "conversation_name")
+    return table.drop("protocol", "date", *computed)
 
 
 def _together(words: DataFrame, carried: Sequence[DataFrame]) -> DataFrame:
