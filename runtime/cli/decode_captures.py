@@ -20,7 +20,8 @@ import pyarrow.parquet as pq
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.names import read_name
 from specwire.runtime.capture.segments import COLUMNS, Segment, list_files, read_footer
-from specwire.runtime.packages import AT, package_names
+from specwire.runtime.package_search import AT
+from specwire.runtime.packages import package_names
 from specwire.runtime.pcap.choosing import Chooser
 from specwire.runtime.pcap.rows import Row
 

@@ -10,7 +10,8 @@ from specwire.runtime.cli.console import messages, print_json
 from specwire.runtime.cli.decode_lines import JsonLines, Lines
 from specwire.runtime.cli.decode_message import show_message
 from specwire.runtime.cli.decode_sources import Readers
-from specwire.runtime.packages import AT, load_package
+from specwire.runtime.package_search import AT
+from specwire.runtime.packages import load_package
 from specwire.runtime.pcap.choosing import protocol_name
 from specwire.runtime.pcap.rows import Row
 

@@ -15,7 +15,8 @@ from pyspark.sql.types import StructType
 from specwire.generated.columns.rows import Attributes
 from specwire.generated.layout import ProtocolLayout
 from specwire.generated.messages import Message
-from specwire.runtime.packages import REGISTRY, PackageError, has_part, load_part, package_names
+from specwire.runtime.package_search import PackageError
+from specwire.runtime.packages import REGISTRY, has_part, load_part, package_names
 from specwire.runtime.spark.errors import InputError
 
 

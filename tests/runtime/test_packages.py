@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import specwire.generated
+from specwire.runtime.package_search import PackageError
 from specwire.runtime.packages import (
     REGISTRY,
     VARIABLE,
-    PackageError,
     Registry,
     add_packages,
     choose_package,

@@ -23,7 +23,8 @@ from pathlib import Path
 
 import pyspark
 
-from specwire.runtime.packages import GeneratedPackage, cache_folder, identifier
+from specwire.runtime.package_search import GeneratedPackage, identifier
+from specwire.runtime.packages import cache_folder
 from specwire.runtime.spark.decoding.jar import DIGEST, JAR, MANIFEST, java_sources, sources_digest
 from specwire.runtime.spark.session.installed_java import JAVA_VERSION, find_java
 

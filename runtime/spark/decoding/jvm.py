@@ -23,7 +23,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from specwire.runtime.packages import PackageError, find_package, identifier
+from specwire.runtime.package_search import PackageError, identifier
+from specwire.runtime.packages import find_package
 from specwire.runtime.spark.decoding.compile_jar import package_jar
 from specwire.runtime.spark.decoding.jar import JAR, decoder_class, jar_trouble, sources_digest
 from specwire.runtime.spark.decoding.shape import struct_type

@@ -22,7 +22,8 @@ from specwire.generated.errors import DecodeError
 from specwire.generated.messages import Message
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.segments import read_footer
-from specwire.runtime.packages import choose_package, without_edition
+from specwire.runtime.package_search import without_edition
+from specwire.runtime.packages import choose_package
 from specwire.runtime.spark.protocols import known_protocols, load_codec, load_machine
 
 ROWS = 10_000

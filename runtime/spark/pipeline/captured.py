@@ -18,7 +18,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from specwire.generated.schema import ERROR
-from specwire.runtime.packages import AT, choose_package, package_editions
+from specwire.runtime.package_search import AT
+from specwire.runtime.packages import choose_package, package_editions
 from specwire.runtime.spark.answers.particulars import name_conversation, particulars_of
 from specwire.runtime.spark.answers.schemas.shared import CONVERSATION_NAME
 from specwire.runtime.spark.decoding.shape import FRAMES as RAW_FRAMES

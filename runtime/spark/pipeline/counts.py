@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from specwire.runtime.packages import without_edition
+from specwire.runtime.package_search import without_edition
 from specwire.runtime.spark.decoding.tables import noted_columns
 from specwire.runtime.spark.pipeline.commit import Area, Run, visible_files
 from specwire.runtime.spark.pipeline.summary import UNKNOWN

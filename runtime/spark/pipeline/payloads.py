@@ -16,7 +16,8 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from pyspark.sql.types import StructType
 
-from specwire.runtime.packages import load_package, without_edition
+from specwire.runtime.package_search import without_edition
+from specwire.runtime.packages import load_package
 from specwire.runtime.schemas.payloads import Payload, PayloadError, load_payloads, protocol_of
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_schemas

@@ -26,11 +26,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from specwire.runtime.packages import (
-    HINT,
-    find_package,
-    without_edition,
-)
+from specwire.runtime.package_search import without_edition
+from specwire.runtime.packages import HINT, find_package
 from specwire.runtime.spark.decoding.decode import decode
 from specwire.runtime.spark.decoding.payloads import with_payloads
 from specwire.runtime.spark.decoding.tables import ERRORS, tables

@@ -22,7 +22,8 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from specwire.runtime.packages import PackageError, load_package
+from specwire.runtime.package_search import PackageError
+from specwire.runtime.packages import load_package
 from specwire.runtime.pcap.choosing import in_order
 from specwire.runtime.pcap.recording import PacketFile
 from specwire.runtime.spark.errors import InputError

@@ -36,7 +36,8 @@ from pyspark.sql.types import StructField, StructType
 
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.segments import list_protocols, read_footer
-from specwire.runtime.packages import AT, choose_package, package_editions
+from specwire.runtime.package_search import AT
+from specwire.runtime.packages import choose_package, package_editions
 from specwire.runtime.pcap.recording import PacketFile
 from specwire.runtime.spark.decoding.column import register_functions
 from specwire.runtime.spark.decoding.options import (

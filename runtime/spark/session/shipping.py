@@ -30,7 +30,8 @@ from weakref import WeakKeyDictionary
 
 from pyspark.sql import SparkSession
 
-from specwire.runtime.packages import FOLDERS, REGISTRY, PackageError, identifier
+from specwire.runtime.package_search import FOLDERS, PackageError, identifier
+from specwire.runtime.packages import REGISTRY
 from specwire.runtime.spark.cluster.contents import ENVIRONMENT, PYTHON, Package
 from specwire.runtime.spark.errors import InputError
 
