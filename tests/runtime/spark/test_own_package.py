@@ -85,7 +85,7 @@ def test_another_edition_than_the_default(spark: SparkSession, capture: Path, tm
     register(spark)
     assert spark.read.format("specwire").load(str(other)).select("Quote.volume").collect() == [(500,)]
     with pytest.raises(InputError, match="the capture holds ticker and ticker@Ticker 2: name one with the"):
-        SpecwireSource({"path": f"{tmp_path}/[co]*r*"})
+        SpecwireSource({"path": f"{tmp_path}/[co]*r*"}).schema()
 
 
 def test_a_run_writes_typed_tables_that_others_read(
