@@ -234,8 +234,8 @@ def check_same(package: GeneratedPackage, other: GeneratedPackage) -> None:
     if not compared or any(_code(ours[name]) != _code(theirs[name]) for name in compared):
         who = f"the one in {other.place} ({other.origin})" if other.origin else "the one that specwire brings"
         raise PackageError(
-            f"{package.origin}: the package {package.name} in {package.place} differs from {who}, and both are "
-            f"of edition {package.edition!r}: give the protocol another name or edition"
+            f"{package.origin}: the package {package.name} in {package.place} differs from {who}, "
+            f"and both are of edition {package.edition!r}: give the protocol another name or edition"
         )
 
 

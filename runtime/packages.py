@@ -106,7 +106,8 @@ class Registry:
         editions = [package.edition for package in self.editions(protocol)]
         if editions:
             raise PackageError(
-                f"there is no edition {edition!r} of {protocol}; the known ones are {', '.join(editions)}; {HINT}"
+                f"there is no edition {edition!r} of {protocol}; "
+                f"the known ones are {', '.join(editions)}; {HINT}"
             )
         raise PackageError(unknown_name(protocol, self.names()))
 

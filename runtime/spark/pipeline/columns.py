@@ -94,12 +94,11 @@ def fit(rows: DataFrame, columns: StructType) -> DataFrame:
 
 
 def _unite(table: str, one: StructType, other: StructType) -> StructType:
-    clashing = (_taps_columns(one) ^ _taps_columns(other)) & {*one.fieldNames(), *other.fieldNames()}
-    if clashing:
-        name = min(clashing, key=lambda name: (name.startswith("_"), name)).removeprefix("_")
+    shared = {*one.fieldNames()} & {*other.fieldNames()}
+    if clashing := (_taps_columns(one) ^ _taps_columns(other)) & shared:
         raise InputError(
-            f"{table}: the column {name} is a field of the message in one edition and the tap's column in another: "
-            "read the editions into two folders"
+            f"{table}: the column {min(clashing)} is a field of the message in one edition "
+            "and the tap's column in another: read the editions into two folders"
         )
     theirs = {field.name: field for field in other}
     fields = [_unite_fields(table, field, theirs.pop(field.name, field)) for field in one]
@@ -109,7 +108,10 @@ def _unite(table: str, one: StructType, other: StructType) -> StructType:
 def _taps_columns(schema: StructType) -> set[str]:
     """Return the names that the tap's columns have beside the fields of a message."""
     names = set(schema.fieldNames())
-    return {f"_{name}" if f"_{name}" in names else name for name in NOTED.fieldNames()}
+    known = NOTED.fieldNames()
+    if names & {CONVERSATION_NAME.name, f"_{CONVERSATION_NAME.name}"}:  # Not in files of version 0.1.
+        known = [*known, *(field.name for field in ADDED)]
+    return {f"_{name}" if f"_{name}" in names else name for name in known}
 
 
 def _unite_fields(table: str, one: StructField, other: StructField) -> StructField:

@@ -31,7 +31,7 @@ from specwire.runtime.packages import HINT, find_package
 from specwire.runtime.spark.decoding.decode import decode
 from specwire.runtime.spark.decoding.payloads import with_payloads
 from specwire.runtime.spark.decoding.tables import ERRORS, tables
-from specwire.runtime.spark.errors import JobError
+from specwire.runtime.spark.errors import InputError, JobError
 from specwire.runtime.spark.pipeline.captured import (
     KEPT,
     error_rows,
@@ -56,6 +56,7 @@ from specwire.runtime.spark.pipeline.store import (
     PROTOCOL,
     TYPED,
     Store,
+    partition_fields,
     read_files,
     stored_schema,
 )
@@ -285,6 +286,13 @@ class Taking:
         newest = self._store.newest(path)
         stored = [] if newest is None else [stored_schema(newest)]
         columns = unite(path, [*stored, *(table.schema for table in tables)])
+        if newest is not None:
+            before = [field.name for field in partition_fields(newest.relative_to(self._store.out / path))]
+            if before != list(time_partitions(columns.names, self._asked.partition)):
+                raise InputError(
+                    f"{path}: a message has a field {before[0]} in one edition, which is the partition column "
+                    "of another: read the editions into two folders"
+                )
         return reduce(DataFrame.unionByName, (fit(table, columns) for table in tables))
 
 

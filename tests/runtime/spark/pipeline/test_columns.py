@@ -43,6 +43,15 @@ def test_the_wider_integer() -> None:
             assert unite(TABLE, schemas)["n"].dataType == wider
 
 
+def test_a_field_that_a_file_of_version_0_1_has() -> None:
+    """`edition` was a field of the message there and still is."""
+    old = columns(tap=StringType(), edition=StringType())
+    new = columns(
+        tap=StringType(), conversation_name=StringType(), _edition=StringType(), edition=StringType()
+    )
+    assert unite(TABLE, [old, new]).fieldNames() == ["tap", "edition", "conversation_name", "_edition"]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
@@ -55,6 +64,11 @@ def test_the_wider_integer() -> None:
             columns(sender=StringType(), price=LongType()),
             columns(_sender=StringType(), sender=StringType()),
             "the column sender is a field of the message in one edition and the tap's column in another",
+        ),
+        (
+            columns(conversation_name=StringType(), edition=StringType()),
+            columns(conversation_name=StringType(), _edition=StringType(), edition=StringType()),
+            "the column edition is a field of the message in one edition and the tap's column in another",
         ),
     ],
 )

@@ -103,7 +103,7 @@ def test_one_after_the_other(spark: SparkSession, tmp_path: Path, packages: Sequ
 
 
 def test_in_one_run(spark: SparkSession, tmp_path: Path, packages: Sequence[Path]) -> None:
-    """The default reads what states no edition; an edition without a package is told as an unknown protocol is."""
+    """The default reads what states no edition; an edition without a package is like an unknown protocol."""
     capture, store = tmp_path / "capture", Store(tmp_path / "out")
     add_packages(*packages)
     write_ticker_capture(capture)
