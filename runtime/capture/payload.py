@@ -19,7 +19,8 @@ from typing import Any
 
 from specwire.generated.errors import DecodeError, EncodeError
 from specwire.runtime.capture.policy import Payload
-from specwire.runtime.packages import PackageError, load_package, load_part
+from specwire.runtime.package_search import PackageError
+from specwire.runtime.packages import load_package, load_part
 
 Reduce = Callable[[Sequence[bytes]], tuple[bytes, ...]]
 

@@ -33,7 +33,7 @@ from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.identity import make_tap_id
 from specwire.runtime.capture.limits import Limits
 from specwire.runtime.capture.link import Captured, Closing, Opening, Progress, WordReader, pack_word
-from specwire.runtime.packages import user_package_folder
+from specwire.runtime.packages import choose_package, user_package_folder
 
 logger = logging.getLogger(__name__)
 
@@ -91,9 +91,8 @@ class Tap:
         tap_id = make_tap_id(name)
         _make_writable(folder)
         limits = limits or Limits()
-        opening = Opening(
-            str(folder.resolve()), tap_id, protocol, edition, limits, user_package_folder(protocol)
-        )
+        package = user_package_folder(choose_package(protocol, edition) or protocol)
+        opening = Opening(str(folder.resolve()), tap_id, protocol, edition, limits, package)
         # -P: the working directory is not the writer's to import from.
         command = [sys.executable, "-P", "-m", WRITER, msgspec.json.encode(opening).decode()]
         writer = subprocess.Popen(

@@ -30,7 +30,7 @@ from specwire.runtime.capture.names import segment_name
 from specwire.runtime.capture.payload import make_reducer
 from specwire.runtime.capture.retention import FOREVER, prune
 from specwire.runtime.capture.segments import Source, build_table, write_segment
-from specwire.runtime.packages import add_packages
+from specwire.runtime.packages import add_packages, choose_package
 
 READ_OCTETS = 1 << 20
 PARENT_CHECK_S = 1.0
@@ -52,7 +52,8 @@ class SegmentWriter:
         self._source = Source(opening.tap, opening.protocol, opening.edition, str(payload))
         if opening.package:
             add_packages(Path(opening.package))
-        self._reduce = make_reducer(opening.protocol, payload)
+        name = choose_package(opening.protocol, opening.edition) or opening.protocol
+        self._reduce = make_reducer(name, payload)
         self._prune_at = time.monotonic()
         self._answer: int | None = answer
         self._rows: list[Captured] = []

@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,6 +20,8 @@ import pyarrow.parquet as pq
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.names import read_name
 from specwire.runtime.capture.segments import COLUMNS, Segment, list_files, read_footer
+from specwire.runtime.package_search import AT
+from specwire.runtime.packages import package_names
 from specwire.runtime.pcap.choosing import Chooser
 from specwire.runtime.pcap.rows import Row
 
@@ -27,22 +30,22 @@ PORTION_ROWS = 256
 KEPT = "keep"
 """The policy by which a tap writes payloads as they are."""
 
-Find = Callable[[str | None], Sequence[ModuleType]]
-"""Which packages come into question for the protocol that a row states."""
+Find = Callable[[str | None, str], Sequence[ModuleType]]
+"""Function from the protocol that a row states, and the edition of its segment, to the packages to try."""
 
 
 class CaptureRows:
     """Reads capture folders.
 
     Args:
-        find: which packages read the rows of a protocol.
+        find: returns the packages that read the rows of a protocol and edition.
         note: takes a sentence about a file that is passed over.
     """
 
     def __init__(self, find: Find, note: Callable[[str], None]) -> None:
         self._find = find
         self._note = note
-        self._choosers: dict[tuple[str | None, str], Chooser] = {}
+        self._choosers: dict[tuple[str | None, str, str], tuple[Chooser, str]] = {}
         self._seen: set[Path] = set()
         self._highest: dict[str, int] = {}
         self._dropped: dict[str, int] = {}
@@ -111,24 +114,28 @@ class CaptureRows:
 
     def _rows(self, segment: Segment) -> Iterator[Row]:
         """The rows of a segment; the file is open only while one of its row groups is read."""
+        edition = segment.source.edition if segment.source else ""
         try:
             for group in range(pq.read_metadata(segment.path).num_row_groups):
                 with pq.ParquetFile(segment.path) as file:
                     table = file.read_row_group(group, columns=COLUMNS.names)
                 for batch in table.to_batches(max_chunksize=PORTION_ROWS):
                     moments = batch.column("ts").cast(pa.int64()).to_pylist()
-                    yield from map(self._row, batch.drop_columns(["ts"]).to_pylist(), moments)
+                    rows = batch.drop_columns(["ts"]).to_pylist()
+                    yield from map(self._row, rows, moments, repeat(edition))
         except (OSError, pa.ArrowException) as error:
             raise CaptureError(f"{segment.path}: the segment cannot be read: {error}") from error
 
-    def _row(self, item: dict[str, Any], ts: int | None) -> Row:
+    def _row(self, item: dict[str, Any], ts: int | None, stated: str) -> Row:
         frames = tuple(frame or b"" for frame in item["frames"] or ())
         conversation = str(item["conversation"] or "")
-        reading = self._chooser(item["protocol"], conversation).decode(frames, item["sender"])
+        chooser, edition = self._chooser(item["protocol"], conversation, stated)
+        reading = chooser.decode(frames, item["sender"])
         return Row(
             ts=ts,
             mono=item["mono"] or 0,
             protocol=reading.protocol,
+            edition=edition,
             conversation=conversation,
             sender=str(item["sender"] or ""),
             peer=str(item["peer"] or ""),
@@ -137,11 +144,15 @@ class CaptureRows:
             error=reading.error,
         )
 
-    def _chooser(self, protocol: str | None, conversation: str) -> Chooser:
-        # Only where a row does not say its protocol has each conversation to find its own.
-        key = (protocol, "" if protocol else conversation)
+    def _chooser(self, protocol: str | None, conversation: str, stated: str) -> tuple[Chooser, str]:
+        """Return what decodes a row, and its edition if that is known before."""
+        # Each conversation finds its protocol separately only if its rows do not state one.
+        key = (protocol, "" if protocol else conversation, stated)
         if key not in self._choosers:
-            self._choosers[key] = Chooser(self._find(protocol), unknown=protocol)
+            packages = self._find(protocol, stated)
+            edition = str(packages[0].EDITION) if len(packages) == 1 else ""
+            unknown = f"{protocol}{AT}{stated}" if protocol in package_names() else protocol
+            self._choosers[key] = Chooser(packages, unknown=unknown), edition
         return self._choosers[key]
 
 

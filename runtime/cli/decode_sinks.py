@@ -10,6 +10,8 @@ from specwire.runtime.cli.console import messages, print_json
 from specwire.runtime.cli.decode_lines import JsonLines, Lines
 from specwire.runtime.cli.decode_message import show_message
 from specwire.runtime.cli.decode_sources import Readers
+from specwire.runtime.package_search import AT
+from specwire.runtime.packages import load_package
 from specwire.runtime.pcap.choosing import protocol_name
 from specwire.runtime.pcap.rows import Row
 
@@ -65,7 +67,9 @@ class Shown:
 
     def _show(self, row: Row, *, details: bool) -> None:
         if details and row.message is not None:
-            show_message(self._packages[str(row.protocol)], row.message, row.frames)
+            name = str(row.protocol)
+            package = load_package(f"{name}{AT}{row.edition}") if row.edition else self._packages[name]
+            show_message(package, row.message, row.frames)
         else:
             self._lines.show(row)
 
@@ -85,7 +89,7 @@ class Written:
 
     def take(self, row: Row) -> None:
         """See `Sink.take`."""
-        self._recording.add(row, self._editions.get(row.protocol or "", ""))
+        self._recording.add(row, row.edition or self._editions.get(row.protocol or "", ""))
 
     def pause(self) -> None:
         """Write what was taken, so that readers see it; not at every moment, for that makes many small segments."""

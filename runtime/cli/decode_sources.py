@@ -14,7 +14,7 @@ from specwire.runtime.cli.console import fail
 from specwire.runtime.cli.decode_dumps import find_kind, read_frames, read_stream
 from specwire.runtime.cli.decode_octets import LOOK_EVERY_S, STANDARD_INPUT, read_portions
 from specwire.runtime.cli.decode_waiting import Waiting
-from specwire.runtime.pcap.choosing import protocol_name
+from specwire.runtime.packages import choose_package, load_package
 from specwire.runtime.pcap.errors import PcapError
 from specwire.runtime.pcap.hexdump import MAX_OCTETS, Kind, parse_dumps
 from specwire.runtime.pcap.packets import Packet, PacketReader, holds_packets, is_packets
@@ -45,11 +45,12 @@ class Readers(msgspec.Struct, frozen=True):
         named = [self.by_port[end.port] for end in (listener, opener) if end.port in self.by_port]
         return named[:1] or self.packages
 
-    def for_protocol(self, protocol: str | None) -> Sequence[ModuleType]:
-        """Return the packages for messages that are said to be of a protocol."""
+    def for_protocol(self, protocol: str | None, edition: str) -> Sequence[ModuleType]:
+        """Return the packages for messages whose tap stated this protocol and edition."""
         if self.stated or not protocol:
             return self.packages
-        return [package for package in self.packages if protocol_name(package) == protocol]
+        name = choose_package(protocol, edition)
+        return [] if name is None else [load_package(name)]
 
 
 class Sources:

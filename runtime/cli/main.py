@@ -55,7 +55,7 @@ USER_ERRORS: Mapping[str, int] = {
     "specwire.generator.targets.TargetError": 2,
     "specwire.generated.errors.CodecError": 2,
     "specwire.runtime.capture.errors.CaptureError": 2,
-    "specwire.runtime.packages.PackageError": 2,
+    "specwire.runtime.package_search.PackageError": 2,
     "specwire.runtime.spark.errors.InputError": 2,
     "specwire.runtime.spark.errors.PipelineError": 1,
     "specwire.runtime.transport.errors.TransportError": 1,

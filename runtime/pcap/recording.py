@@ -91,7 +91,7 @@ class RecordedTaps:
         self.left_out = 0
         self._identify = identify
         self._limits = limits or Limits()
-        self._taps: dict[tuple[str, str], RecordedTap] = {}
+        self._taps: dict[tuple[str, str, str], RecordedTap] = {}
 
     def __iter__(self) -> Iterator[RecordedTap]:
         return iter(self._taps.values())
@@ -101,7 +101,7 @@ class RecordedTaps:
         if row.protocol is None or not row.frames:
             self.left_out += 1
             return None
-        key = row.protocol, row.listener
+        key = row.protocol, edition, row.listener
         if key not in self._taps:
             name = re.sub(r"[^A-Za-z0-9._]+", "-", f"{row.protocol} {row.listener}").strip("-")
             self._taps[key] = RecordedTap(Source(self._identify(name), row.protocol, edition))

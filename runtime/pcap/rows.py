@@ -13,6 +13,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         ts: wall clock, microseconds since 1970 UTC; None where that is not known.
         protocol: name of the package that reads it; None where none does.
+        edition: edition of that package, if a capture stated its protocol; empty otherwise.
         conversation: the same for all messages of one connection.
         sender: role letter of the side that sent it, empty where that is not known.
         peer: the side that connected, by its identity or address.
@@ -27,6 +28,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     ts: int | None = None
     mono: int = 0
     protocol: str | None = None
+    edition: str = ""
     conversation: str = ""
     sender: str = ""
     peer: str = ""

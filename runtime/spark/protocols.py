@@ -15,7 +15,8 @@ from pyspark.sql.types import StructType
 from specwire.generated.columns.rows import Attributes
 from specwire.generated.layout import ProtocolLayout
 from specwire.generated.messages import Message
-from specwire.runtime.packages import PackageError, has_part, load_part, package_names
+from specwire.runtime.package_search import PackageError
+from specwire.runtime.packages import REGISTRY, has_part, load_part, package_names
 from specwire.runtime.spark.errors import InputError
 
 
@@ -61,6 +62,11 @@ def known_protocols() -> tuple[str, ...]:
         raise InputError(str(error)) from error
 
 
+def edition_packages(protocol: str) -> tuple[str, ...]:
+    """Return the names of the packages of a protocol's editions, the default first."""
+    return tuple(package.name for package in REGISTRY.editions(protocol) if package.has("columns"))
+
+
 def load_columns(protocol: str) -> Columns:
     """Return the column decoder of a protocol."""
     found: Columns = _load(protocol, "columns")
@@ -102,7 +108,7 @@ def role_letters(protocol: str) -> tuple[str, ...]:
 
 
 def _roles(protocol: str) -> Mapping[str, str]:
-    if protocol not in known_protocols():
+    if not has_part(protocol, "machine"):
         return {}
     roles: Mapping[str, str] = getattr(_load(protocol, "machine"), "ROLES", {})
     return roles

@@ -10,18 +10,29 @@ from pathlib import Path
 import pytest
 
 import specwire.generated
+from specwire.runtime.package_search import PackageError
 from specwire.runtime.packages import (
+    REGISTRY,
     VARIABLE,
-    PackageError,
     Registry,
     add_packages,
+    choose_package,
     find_package,
     has_part,
     load_package,
     load_part,
+    package_editions,
     package_names,
 )
-from tests.runtime.own_packages import LARGE, LARGE_QUOTE, write_package
+from tests.runtime.own_packages import (
+    EDITION,
+    EDITION_2,
+    LARGE,
+    LARGE_QUOTE,
+    QUOTE,
+    QUOTE_2,
+    write_package,
+)
 
 OURS = ("cmb1", "cmb1_json", "filemq", "flux", "libfilemq", "norfab", "norfab_ascii", "zmtp", "zre")
 
@@ -128,11 +139,12 @@ def test_a_broken_parent_is_told(importable: Path) -> None:
 
 
 def test_none_of_ours_is_shadowed(tmp_path: Path) -> None:
-    """Another protocol of the same name is an error, a copy is ours; two of the user's are compared, too."""
+    """Another package of its edition is an error, a copy is ours; two of the user's are compared, too."""
     with pytest.raises(PackageError) as caught:
-        add_packages(write_package(tmp_path / "wire", "flux"))
+        add_packages(write_package(tmp_path / "wire", "flux", edition="Flux v1"))
     assert str(caught.value).endswith(
-        "differs from the one that specwire brings: give the protocol another name"
+        "differs from the one that specwire brings, and both are of edition 'Flux v1': "
+        "give the protocol another name or edition"
     )
     asked, place = Registry(), tmp_path / "wire"
     asked.add([place], "--packages", ["flux"])
@@ -144,6 +156,44 @@ def test_none_of_ours_is_shadowed(tmp_path: Path) -> None:
     different = write_package(tmp_path / "three", more="\n[types.price]\ndefault = 5\n")
     with pytest.raises(PackageError, match=f"differs from the one in {tmp_path}/one/ticker"):
         add_packages(different)
+
+
+def test_editions_of_a_protocol(importable: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first is the default; a stated edition chooses; each is a module of its own."""
+    first, second = write_package(tmp_path / "one"), write_package(tmp_path / "two", edition=EDITION_2)
+    monkeypatch.setenv(VARIABLE, str(second))
+    assert package_editions("ticker") == (EDITION_2,)
+    assert choose_package("ticker", "any other") == "ticker"
+    add_packages(first)
+    assert package_editions("ticker") == (EDITION, EDITION_2)
+    assert package_names() == tuple(sorted({*OURS, "ticker"}))
+    assert (find_package("ticker").place, find_package("ticker@Ticker").place) == (str(first), str(first))
+    assert find_package("ticker@Ticker 2").place == str(second)
+    assert not hasattr(load_package("ticker").decode(QUOTE), "volume")
+    assert load_package("ticker@Ticker 2").decode(QUOTE_2).volume == 500
+    assert sorted(REGISTRY.others()) == ["ticker", "ticker@Ticker 2"]
+    stated = ("", EDITION, EDITION_2, "Ticker 3")
+    assert [choose_package("ticker", edition) for edition in stated] == [
+        "ticker", "ticker", "ticker@Ticker 2", None,
+    ]  # fmt: skip
+    assert choose_package("quotes", EDITION) is None
+    assert has_part("ticker@Ticker 2", "columns") and not has_part("ticker@Ticker 3", "columns")
+    with pytest.raises(PackageError) as caught:
+        load_package("ticker@Ticker 3")
+    assert str(caught.value).startswith(
+        "there is no edition 'Ticker 3' of ticker; the known ones are Ticker, Ticker 2; name its package"
+    )
+
+
+def test_an_edition_of_one_of_ours(tmp_path: Path) -> None:
+    """Ours is the default, unless a command names the protocol."""
+    place = write_package(tmp_path / "wire", "flux", edition="Flux v9")
+    add_packages(place)
+    assert package_editions("flux") == ("Flux v1", "Flux v9")
+    assert load_package("flux@Flux v9").decode(QUOTE).price == 1250
+    registry = Registry()
+    registry.add([place], "--packages", ["flux"])
+    assert [package.edition for package in registry.editions("flux")] == ["Flux v9", "Flux v1"]
 
 
 def test_a_missing_part_names_the_target(tmp_path: Path) -> None:

@@ -33,6 +33,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from specwire.runtime.spark.answers.protocol_specifics import name_conversation
+
 OPEN = "_open"
 """Additional column of an answer table: whether the row is open, that is, may still change."""
 
@@ -166,7 +168,10 @@ CONNECTION = table_schema(
     "peer STRING: the identity by which the tap knows the connection",
 )
 TAP = CONNECTION["tap"]
-PLACE = table_schema(*STORED, *CONNECTION)
+CONVERSATION_NAME = table_schema(
+    "conversation_name STRING: name of the tap and of the peer, for people; several conversations may have one"
+)["conversation_name"]
+PLACE = table_schema(*STORED, TAP, CONNECTION["conversation"], CONVERSATION_NAME, CONNECTION["peer"])
 """Columns for where something happened."""
 
 MOMENT = table_schema(
@@ -187,12 +192,14 @@ def as_table(
 ) -> DataFrame:
     """Return the columns of an answer table in its order, with its types and comments.
 
-    `computed` replaces columns of `rows`. `protocol` is filled in, and `date` from `ts` if the rows
-    have none. `is_open` becomes the column `OPEN`.
+    `computed` replaces columns of `rows`. `protocol` and `conversation_name` are filled in, and
+    `date` from `ts` if the rows have none. `is_open` becomes the column `OPEN`.
     """
     made: dict[str, Column] = {"protocol": F.lit(protocol)}
     if "date" not in rows.columns:
         made["date"] = F.to_date("ts")
+    if CONVERSATION_NAME in schema.fields:
+        made[CONVERSATION_NAME.name] = name_conversation(protocol)
     made |= computed
     selected = (
         made.get(field.name, F.col(field.name))

@@ -159,7 +159,8 @@ def _select_messages(typed: Frames, protocol: str) -> DataFrame:
             "left": f"coalesce({farewell}, false)",
         }
 
-    return union(select(typed, protocol, name, fields(name)) for name in message_tables(protocol))
+    names = (name for name in message_tables(protocol) if name in typed)
+    return union(select(typed, protocol, name, fields(name)) for name in names)
 
 
 # --- silences

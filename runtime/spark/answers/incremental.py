@@ -20,7 +20,15 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 
-from specwire.runtime.spark.answers.answer import OPEN, STORED, Frames, Step, as_table, table_schema
+from specwire.runtime.spark.answers.answer import (
+    CONVERSATION_NAME,
+    OPEN,
+    STORED,
+    Frames,
+    Step,
+    as_table,
+    table_schema,
+)
 from specwire.runtime.spark.answers.messages import latest_by_tap, stored_rows, union
 
 Message = dict[str, Any]
@@ -117,7 +125,8 @@ def track(
 
 def _own_columns(schema: StructType) -> StructType:
     """Return the columns that a tracker fills."""
-    return StructType([StructField(field.name, field.dataType) for field in schema if field not in STORED])
+    others = (*STORED, CONVERSATION_NAME)
+    return StructType([StructField(field.name, field.dataType) for field in schema if field not in others])
 
 
 def _track_rows(rows: Iterator[Message], keys: Sequence[str], make: MakeTracker) -> Iterator[dict[str, Any]]:

@@ -6,25 +6,25 @@ even if a field of the message has that name and the table calls the tap's colum
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
 from specwire.runtime.spark.answers.answer import Frames
-from specwire.runtime.spark.decoding.options import NOTED, name_noted
+from specwire.runtime.spark.decoding.options import NOTED
 from specwire.runtime.spark.decoding.tables import ERRORS
-from specwire.runtime.spark.protocols import load_schemas
+from specwire.runtime.spark.protocols import edition_packages, load_schemas
 
 TAP_COLUMNS = ("tap", "conversation", "peer", "sender", "ts", "seq", "mono", "octets")
 """The tap's columns that most answers need."""
 
 
 def message_tables(protocol: str) -> tuple[str, ...]:
-    """Return the names of all typed tables, `_errors` last."""
-    return (*load_schemas(protocol).SCHEMAS, ERRORS)
+    """Return the names of the typed tables of all editions of a protocol, `_errors` last."""
+    names = (name for package in edition_packages(protocol) for name in load_schemas(package).SCHEMAS)
+    return (*dict.fromkeys(names), ERRORS)
 
 
 def present(protocol: str, messages: Iterable[str]) -> tuple[str, ...]:
@@ -46,7 +46,7 @@ def select(
 
     If a foreign capture has no `mono`, it is 0: such messages are all of one moment of their tap.
     """
-    stored = stored_names(protocol, message)
+    stored = stored_names(typed[message].columns)
     return typed[message].select(
         *(_tap_column(stored[name], name) for name in tap_columns),
         F.lit(message).alias("message"),
@@ -59,14 +59,9 @@ def _tap_column(stored: str, name: str) -> Column:
     return (F.coalesce(found, F.lit(0)) if name == "mono" else found).alias(name)
 
 
-def stored_names(protocol: str, message: str) -> dict[str, str]:
-    """Return the names of the tap's columns in a typed table, by their plain names."""
-    schemas = load_schemas(protocol)
-    fields = schemas.DECODED["_error"].dataType if message == ERRORS else schemas.SCHEMAS[message]
-    assert isinstance(fields, StructType)
-    return {
-        plain.name: stored.name for plain, stored in zip(NOTED, name_noted(fields.fieldNames()), strict=True)
-    }
+def stored_names(columns: Collection[str]) -> dict[str, str]:
+    """Return the names of the tap's columns in a typed table with these columns, by their plain names."""
+    return {name: f"_{name}" if f"_{name}" in columns else name for name in NOTED.fieldNames()}
 
 
 def union(frames: Iterable[DataFrame]) -> DataFrame:

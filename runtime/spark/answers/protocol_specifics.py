@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
 from specwire.generated import cmb1, flux
 from specwire.runtime.spark.protocols import load_machine
 
@@ -89,6 +92,25 @@ SILENCE_S = 30.0
 def specifics_of(protocol: str) -> ProtocolSpecifics:
     """Return the facts about a protocol; the defaults if it has no entry."""
     return SPECIFICS.get(protocol, ProtocolSpecifics())
+
+
+def tap_name(tap: str = "tap") -> str:
+    """Return the SQL of the name in an id of a tap, without the process id and time that follow."""
+    return rf"regexp_replace({tap}, '-\\d+-[^-]+$', '')"
+
+
+def name_conversation(
+    protocol: str, tap: str = "tap", peer: str = "peer", conversation: str = "conversation"
+) -> Column:
+    """Return names of conversations for people, such as ``server with 00aa``.
+
+    `tap`, `peer` and `conversation` are columns. The conversation replaces a peer that the tap does
+    not know.
+    """
+    # The SQL is over a column `peer`, and this column may have another name.
+    named = F.expr(f"transform(array(`{peer}`), peer -> {specifics_of(protocol).peer_name})[0]")
+    other = F.coalesce(*(F.nullif(name, F.lit("")) for name in (named, F.col(conversation))), F.lit("?"))
+    return F.concat(F.expr(tap_name(f"`{tap}`")), F.lit(" with "), other)
 
 
 def takes_time(protocol: str) -> bool:

@@ -162,7 +162,7 @@ def _add_keys(messages: DataFrame, state: Frames | None) -> DataFrame:
 
     An open call is a row like the message that it begins with.
     """
-    derived = ("protocol", "date", "service", "outcome", "first_us", "latency_us")
+    derived = ("protocol", "date", "service", "outcome", "first_us", "latency_us", "conversation_name")
     calls = [table.drop(*derived) for table in stored_rows(state, "requests")]
     rows = union([messages.withColumn("last_mono", F.col("mono")), *calls]) if calls else messages
     paired = F.col("alone").isNull()

@@ -35,7 +35,7 @@ from specwire.runtime.spark.answers.answer import (
 )
 from specwire.runtime.spark.answers.durations import without_second_views
 from specwire.runtime.spark.answers.messages import group, message_tables, select, sums, union
-from specwire.runtime.spark.answers.protocol_specifics import specifics_of
+from specwire.runtime.spark.answers.protocol_specifics import specifics_of, tap_name
 from specwire.runtime.spark.answers.taps import without_twins
 from specwire.runtime.spark.decoding.tables import ERRORS
 from specwire.runtime.spark.protocols import load_machine
@@ -115,6 +115,7 @@ def traffic(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFram
             ("tap", "sender", "ts", "octets"),
         )
         for name in message_tables(protocol)
+        if name in typed
     )
     rows = group(
         messages,
@@ -138,9 +139,6 @@ def errors(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFrame
 
 
 # --- nodes and edges
-
-TAP_NAME = r"regexp_replace(tap, '-\\d+-[^-]+$', '')"
-"""SQL for the tap's name in its id, without the process id and time that follow."""
 
 LISTENERS = ("server", "broker", "receiver")
 """Roles that others connect to."""
@@ -198,6 +196,7 @@ def _messages(typed: Frames, protocol: str) -> DataFrame:
     messages = union(
         select(typed, protocol, name, tap_columns=(*connection, "sender", "ts", "octets"))
         for name in message_tables(protocol)
+        if name in typed
     )
     summed = group(
         messages,
@@ -212,9 +211,9 @@ def _messages(typed: Frames, protocol: str) -> DataFrame:
     return summed.selectExpr(
         "*",
         "'messages' AS kind",
-        f"if({by_peer}, {peer}, {TAP_NAME}) AS source",
+        f"if({by_peer}, {peer}, {tap_name()}) AS source",
         "sender AS source_role",
-        f"if({by_peer}, {TAP_NAME}, {peer}) AS target",
+        f"if({by_peer}, {tap_name()}, {peer}) AS target",
         f"if({listens}, coalesce({others}, {connecting}), {listening[0]}) AS target_role",
         "0L AS requests",
     )
@@ -240,7 +239,7 @@ def _call_tables(protocol: str) -> dict[str, tuple[str, ...]]:
     `requests` are those of Flux and CMB1. A job of NORFAB leads from client to service, its parts
     from service to worker. It is one request; its messages are counted where peers send them.
     """
-    own = f"if({_is_peer('asker', protocol)}, peer, {TAP_NAME})"
+    own = f"if({_is_peer('asker', protocol)}, peer, {tap_name()})"
     job = (
         *("'calls' AS kind", "1L AS requests", "ts AS first_ts", "ts AS last_ts"),
         *("CAST(NULL AS bigint) AS messages", "CAST(NULL AS bigint) AS octets"),
@@ -256,7 +255,7 @@ def _call_tables(protocol: str) -> dict[str, tuple[str, ...]]:
         ),
         "jobs": (
             *job,
-            *(f"coalesce(client, {TAP_NAME}) AS source", "'C' AS source_role"),
+            *(f"coalesce(client, {tap_name()}) AS source", "'C' AS source_role"),
             *("coalesce(service, '') AS target", "'service' AS target_role"),
             "if(outcome IN ('failed', 'refused'), 1L, 0L) AS errors",
         ),

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,7 +23,8 @@ from pathlib import Path
 
 import pyspark
 
-from specwire.runtime.packages import GeneratedPackage, cache_folder
+from specwire.runtime.package_search import GeneratedPackage, identifier
+from specwire.runtime.packages import cache_folder
 from specwire.runtime.spark.session.target import (
     DIGEST,
     JAR,
@@ -115,9 +117,13 @@ def package_jar(package: GeneratedPackage) -> tuple[Path | None, str]:
     """
     source = Path(package.place) / DECODER
     if not source.is_file():
-        return None, f"{source} is missing: run `specwire generate {package.name} --target java`"
-    digest = hashlib.sha256(f"{sources_digest()} {pyspark.__version__} ".encode() + source.read_bytes())
-    jar = cache_folder() / "jars" / f"specwire-{package.name}-{digest.hexdigest()[:32]}.jar"
+        return None, f"{source} is missing: run `specwire generate {package.protocol} --target java`"
+    text = source.read_text(encoding="utf-8")
+    if (name := identifier(package.name)) != package.protocol:
+        # Classes of several editions in one session need different names.
+        text = re.sub(r"^package specwire\.generated\.\w+;", f"package specwire.generated.{name};", text)
+    digest = hashlib.sha256(f"{sources_digest()} {pyspark.__version__} {text}".encode())
+    jar = cache_folder() / "jars" / f"specwire-{package.protocol}-{digest.hexdigest()[:32]}.jar"
     if jar.is_file():
         return jar, ""
     javac = find_javac()
@@ -125,7 +131,10 @@ def package_jar(package: GeneratedPackage) -> tuple[Path | None, str]:
         return None, f"the Java decoder of {package.name} must be compiled, and there is no javac"
     try:
         jar.parent.mkdir(mode=0o700, exist_ok=True)
-        _write_classes(jar, "", javac, [source], JAR)
+        with tempfile.TemporaryDirectory(prefix="specwire-java-") as folder:
+            copy = Path(folder, DECODER)
+            copy.write_text(text, encoding="utf-8")
+            _write_classes(jar, "", javac, [copy], JAR)
     except CompileError as error:
         return None, str(error)
     except OSError as error:

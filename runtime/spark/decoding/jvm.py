@@ -20,7 +20,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from specwire.runtime.packages import PackageError, find_package
+from specwire.runtime.package_search import PackageError, identifier
+from specwire.runtime.packages import find_package
 from specwire.runtime.spark.decoding.compile_jar import package_jar
 from specwire.runtime.spark.decoding.options import struct_type
 from specwire.runtime.spark.errors import InputError
@@ -63,7 +64,7 @@ class JavaBackend:
     def column(self, value: Column, protocol: str, sender: Column | None) -> Column:
         """See `specwire.runtime.spark.decoding.backends.Backend`."""
         senders = [sender] if sender is not None and load_layout(protocol).takes_sender else []
-        return F.call_function(f"{CATALOG}.from_{protocol}", value, *senders)
+        return F.call_function(f"{CATALOG}.from_{identifier(find_package(protocol).name)}", value, *senders)
 
 
 JVM = JavaBackend()

@@ -84,6 +84,9 @@ ENVELOPE = StructType(
 )
 """Columns that a tap records about a message, besides its frames."""
 
+EDITION = _column("edition", StringType(), "edition of the specification, as the tap stated it")
+"""Column that the pipeline adds from the metadata of a segment."""
+
 CAPTURE = StructType([*ENVELOPE, _column("frames", ArrayType(BinaryType()), "the message, frame by frame")])
 
 OCTETS = StructField(

@@ -28,7 +28,7 @@ from specwire.runtime.spark.pipeline.counts import write_counts
 from specwire.runtime.spark.pipeline.ledger import TABLE as SEGMENTS
 from specwire.runtime.spark.pipeline.ledger import Entry, write_entries
 from specwire.runtime.spark.pipeline.manifest import Manifest
-from specwire.runtime.spark.pipeline.merging import merge_small
+from specwire.runtime.spark.pipeline.merging import merge_small, write_again
 from specwire.runtime.spark.pipeline.request import Request, Work, check_request, find_work
 from specwire.runtime.spark.pipeline.store import (
     ANSWERS,
@@ -143,6 +143,9 @@ def carry_out(
             page = draw(summary, lambda name: view.table(name if name == FRAMES else f"{ANSWERS}/{name}"))
             run.write(REPORT, page.encode())
     if request.answering or ANSWERS not in request.asked.layers:
+        # Without answers, no run is the last whose messages they have.
+        since = run.before.answered if request.answering else run.before.run
+        write_again(run, [LATE, *(table for table in store.tables() if not table.startswith(ANSWERS))], since)
         merge_small(run, [*store.tables(), SEGMENTS])
     run.commit(_next_manifest(run, request, batch))
     store.remember(run.number, ledger, counts)

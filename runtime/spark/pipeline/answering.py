@@ -115,7 +115,9 @@ class Answering:
         files = self._new_files(f"{TYPED}/{protocol}", since)
         # Compressed size: accurate enough to choose the number of tasks.
         self._octets = _size(files)
-        self._few = self._small and self._octets + _size(self._store.files(f"{STATE}/{protocol}")) <= GATHERED_OCTETS
+        self._few = (
+            self._small and self._octets + _size(self._store.files(f"{STATE}/{protocol}")) <= GATHERED_OCTETS
+        )
         # A table without rows is stored at the first date of the messages.
         first = min(map(partition_date, files or self._every_file(protocol)), default=None)
         if first is None:

@@ -85,10 +85,9 @@ def register_tables(spark: SparkSession, out: Path, database: str) -> list[str]:
 
 def _tables(store: Store, database: str) -> Iterator[CatalogTable]:
     for table in store.tables():
-        files = store.files(table)
-        if not files:
+        newest = store.newest(table)
+        if newest is None:
             continue
-        newest = max(files, key=lambda path: path.name)
         root = store.out / table
         partitions = partition_fields(newest.relative_to(root))
         name = f"{quote_name(database)}.{quote_name(_table_name(table))}"

@@ -23,9 +23,11 @@ import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from specwire.runtime.package_search import without_edition
 from specwire.runtime.spark.decoding.tables import noted_columns
 from specwire.runtime.spark.pipeline.commit import Area, Run, visible_files
-from specwire.runtime.spark.protocols import known_protocols, role_letters
+from specwire.runtime.spark.pipeline.summary import UNKNOWN
+from specwire.runtime.spark.protocols import role_letters
 
 TABLE = "counts"
 MERGED_AFTER = 64
@@ -79,17 +81,17 @@ def choose_width_ms(span_us: int) -> int:
     return next((width for width in WIDTHS_MS if span_us < width * 1000 * STRETCHES), WIDTHS_MS[-1])
 
 
-def count_rows(decoded: DataFrame, protocol: str, width_ms: int) -> pa.Table:
-    """Count decoded rows of a protocol.
+def count_rows(decoded: DataFrame, package: str, width_ms: int) -> pa.Table:
+    """Count the rows that a package decoded; for `UNKNOWN` those that none decodes.
 
     Runs one job, and a second one over the messages that did not decode, if there are any.
     """
-    noted = noted_columns(protocol) if protocol in known_protocols() else [F.col("*")]
+    noted = [F.col("*")] if package == UNKNOWN else noted_columns(package)
     rows = decoded.select(*noted, "_message", "_error").select(
-        F.lit(protocol).alias("protocol"),
+        F.lit(without_edition(package)).alias("protocol"),
         "tap",
         _cut(F.unix_micros("ts"), width_ms).alias("since"),
-        _known_sender(protocol).alias("sender"),
+        _known_sender(package).alias("sender"),
         F.col("_message").alias("message"),
         F.col("_error")["message"].alias("wrong_message"),
         # With the index, each wrong item of a list would get a row.
@@ -124,10 +126,10 @@ def _with_texts(counted: pa.Table, told: pa.Table) -> pa.Table:
     return counted.append_column("text", pa.array(found, pa.string()))
 
 
-def _known_sender(protocol: str) -> Column:
+def _known_sender(package: str) -> Column:
     """Return the role letter: empty if none is stated, `UNKNOWN_SENDER` for any other text."""
     sender = F.coalesce(F.col("sender"), F.lit(""))
-    return F.when(sender.isin("", *role_letters(protocol)), sender).otherwise(UNKNOWN_SENDER)
+    return F.when(sender.isin("", *role_letters(package)), sender).otherwise(UNKNOWN_SENDER)
 
 
 def _cut(micros: Column, width_ms: int) -> Column:

@@ -35,6 +35,7 @@ class Portion(msgspec.Struct, frozen=True):
         repeats: whether the file contains a message more than once.
         late: whether its messages arrived after the answers.
         protocols: protocols that its rows state, with None if a row states none.
+        edition: edition of the specification, as the tap stated it; empty if it stated none.
     """
 
     path: Path
@@ -42,6 +43,7 @@ class Portion(msgspec.Struct, frozen=True):
     repeats: bool
     late: bool
     protocols: tuple[str | None, ...]
+    edition: str = ""
 
 
 class Intake(msgspec.Struct, frozen=True):
@@ -151,7 +153,7 @@ def _decide(
         return msgspec.structs.replace(entry, outcome=Outcome.DUPLICATE), None
     late = any(_is_late(held, shared.get(held.tap, ()), settled.get(held.tap, -1)) for held in found.holdings)
     outcome = Outcome.LATE if late else Outcome.PARTIAL if entry.repeated else Outcome.READ
-    portion = Portion(path, shared, distinct < found.rows, late, found.protocols)
+    portion = Portion(path, shared, distinct < found.rows, late, found.protocols, found.edition)
     return msgspec.structs.replace(entry, outcome=outcome), portion if found.rows else None
 
 

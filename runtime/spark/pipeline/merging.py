@@ -12,6 +12,10 @@ files above the last tier.
 Arrow copies the rows, a few megabytes at a time, without Spark. Only files with exactly the schema
 of the newest file of their table are merged: readers take a table's columns from the newest file,
 so a merged file must not have an older schema.
+
+A run that brings a new column to a table, or a wider type, writes all earlier files of the table
+again. Otherwise many engines would take the columns of the table from an earlier file and silently
+ignore the new ones.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from specwire.runtime.spark.pipeline.commit import Area, Run
-from specwire.runtime.spark.pipeline.store import ROW_SCHEMA
+from specwire.runtime.spark.pipeline.store import ROW_SCHEMA, newest_of, run_number
 from specwire.runtime.spark.pipeline.writing import open_table
 
 MERGED_AFTER = 32
@@ -41,6 +45,30 @@ GROUP_OCTETS = 32 << 20
 
 BATCH_ROWS = 1024
 """Rows that are read at once. Arrow repeats a value for each row; a file may store it once."""
+
+
+def write_again(run: Run, tables: Iterable[str], since: int) -> None:
+    """Stage the files of tables again whose columns differ from those of the newest file.
+
+    Runs up to number `since` left files with equal columns. As for `merge_small`, the answers must
+    already include every earlier file.
+    """
+    for table in tables:
+        there = [path for path in run.files(table) if path not in run.replaced]
+        new = [path for path in there if run_number(path) > since]
+        staged = run.staged(table)
+        newest = max(staged or new, key=lambda path: path.name, default=None)
+        if newest is None:
+            continue
+        columns = pq.read_schema(newest)
+        earlier = newest_of(path for path in there if run_number(path) <= since)
+        checked = [*new, *staged, *([] if earlier is None else [earlier])]
+        if all(pq.read_schema(path).equals(columns) for path in checked):
+            continue
+        for number, path in enumerate(there):
+            if not pq.read_schema(path).equals(columns):
+                place = run.folder(Area.ADDED, path.parent.relative_to(run.out).as_posix())
+                _copy(run, [path], place / f"again-{number:06d}.parquet", columns)
 
 
 def merge_small(run: Run, tables: Iterable[str]) -> None:
@@ -91,13 +119,28 @@ def _schema(path: Path) -> pa.Schema:
 def _merge(run: Run, folder: Path, files: Sequence[Path]) -> None:
     """Stage the rows of files as one file in their partition's folder."""
     place = run.folder(Area.ADDED, folder.as_posix())
-    place.mkdir(parents=True, exist_ok=True)
     target = place / f"merged-{len(list(place.glob('merged-*'))):04d}.parquet"
-    schema = pq.read_schema(files[0])
-    with open_table(target, schema, schema.metadata or {}) as writer:
+    _copy(run, files, target, pq.read_schema(files[0]))
+
+
+def _copy(run: Run, files: Sequence[Path], target: Path, columns: pa.Schema) -> None:
+    """Stage the rows of files as one file with these columns, which replaces them."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with open_table(target, columns, columns.metadata or {}) as writer:
         for rows in _gather(files):
-            writer.write_table(rows, row_group_size=rows.num_rows)
+            writer.write_table(_in_columns(rows, columns), row_group_size=rows.num_rows)
     run.replace(files)
+
+
+def _in_columns(rows: pa.Table, columns: pa.Schema) -> pa.Table:
+    """Return rows in these columns; columns that they lack are null."""
+    there = set(rows.column_names)
+    nothing = rows.num_rows
+    values = [
+        rows[field.name].cast(field.type) if field.name in there else pa.nulls(nothing, field.type)
+        for field in columns
+    ]
+    return pa.table(values, schema=columns)
 
 
 def _gather(files: Iterable[Path]) -> Iterator[pa.Table]:

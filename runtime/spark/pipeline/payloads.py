@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from pyspark.sql.types import StructType
 
+from specwire.runtime.package_search import without_edition
 from specwire.runtime.packages import load_package
 from specwire.runtime.schemas.payloads import Payload, PayloadError, load_payloads, protocol_of
 from specwire.runtime.spark.errors import InputError
@@ -61,15 +62,23 @@ def read_profiles(profiles: Iterable[Path], protocol: str | None = None) -> tupl
     return tuple(sorted(found, key=lambda column: (column.protocol, column.column)))
 
 
-def payloads_of(columns: Iterable[PayloadColumn], protocol: str) -> tuple[Payload, ...]:
-    """Return the payloads of one protocol, as `with_payloads` takes them."""
-    return tuple(
-        Payload(
-            one.column, to_arrow_type(StructType.fromJson(one.type)), one.by, one.pattern, one.places
+def payloads_of(columns: Iterable[PayloadColumn], package: str) -> tuple[Payload, ...]:
+    """Return the payloads that a package's messages may have, as `with_payloads` takes them."""
+    schemas = load_schemas(package).SCHEMAS
+    found: list[Payload] = []
+    for one in columns:
+        if one.protocol != without_edition(package):
+            continue
+        # Another edition may lack messages and fields.
+        places = tuple(
+            (message, field)
+            for message, field in one.places
+            if message in schemas and {field, one.by} <= set(schemas[message].fieldNames())
         )
-        for one in columns
-        if one.protocol == protocol
-    )  # fmt: skip
+        if places:
+            type = to_arrow_type(StructType.fromJson(one.type))
+            found.append(Payload(one.column, type, one.by, one.pattern, places))
+    return tuple(found)
 
 
 def name_differences(ours: Sequence[PayloadColumn], theirs: Sequence[PayloadColumn]) -> str:
@@ -87,15 +96,15 @@ def name_differences(ours: Sequence[PayloadColumn], theirs: Sequence[PayloadColu
 def _read(profile: Path, protocol: str | None) -> Iterator[PayloadColumn]:
     try:
         stated = protocol_of(profile)
-        name = stated or protocol
+        name = stated or (protocol and without_edition(protocol))
         if name is None:
             raise InputError(
                 f"{profile}: it does not say whose payloads these are: add `name`, as in name = \"flux\""
             )  # fmt: skip
-        if protocol not in (None, name):
+        if protocol is not None and without_edition(protocol) != name:
             raise InputError(f"{profile}: it is of {name}, and every message is read as {protocol}")
-        load_schemas(name)
-        payloads = load_payloads(profile, load_package(name))
+        load_schemas(protocol or name)
+        payloads = load_payloads(profile, load_package(protocol or name))
     except PayloadError as error:
         raise InputError(str(error)) from error
     if not payloads:

@@ -36,7 +36,7 @@ from specwire.runtime.spark.pipeline.counts import SCHEMA, read_counts
 from specwire.runtime.spark.pipeline.ledger import Ledger, read_ledger
 from specwire.runtime.spark.pipeline.manifest import Manifest, read_manifest
 from specwire.runtime.spark.pipeline.summary import Summary, read_summary
-from specwire.runtime.spark.protocols import known_protocols, load_schemas
+from specwire.runtime.spark.protocols import edition_packages, load_schemas
 from specwire.runtime.spark.session.executors import literal_path
 
 FRAMES, LATE, TYPED, ANSWERS, STATE = "frames", "late", "typed", "answers", "state"
@@ -119,13 +119,16 @@ class Store:
         return self._table(spark, LATE)
 
     def typed(self, spark: SparkSession, protocol: str) -> dict[str, DataFrame]:
-        """Return a protocol's typed tables in the specification's order, `_errors` last.
+        """Return a protocol's typed tables in the order of its editions, `_errors` last.
 
         The result is empty if the protocol has no tables.
         """
         there = _folder_names(self.out / TYPED / protocol)
-        order = load_schemas(protocol).SCHEMAS if protocol in known_protocols() else ()
-        names = [name for name in (*order, ERRORS) if name in there]
+        order = dict.fromkeys(
+            name for one in edition_packages(protocol) for name in load_schemas(one).SCHEMAS
+        )
+        others = (name for name in there if name not in order and name != ERRORS)
+        names = [name for name in (*order, *others, ERRORS) if name in there]
         found = {name: self._table(spark, f"{TYPED}/{protocol}/{name}") for name in names}
         return {name: table for name, table in found.items() if table is not None}
 
@@ -143,6 +146,10 @@ class Store:
         """Return the committed files of a table, sorted. They are listed once in a run."""
         return self._run.files(table) if self._run else visible_files(self.out / table)
 
+    def newest(self, table: str) -> Path | None:
+        """Return the newest file of a table, which has all its columns; None if there is no file."""
+        return newest_of(self.files(table))
+
     def _table(self, spark: SparkSession, table: str) -> DataFrame | None:
         return read_files(spark, self.out / table, self.files(table))
 
@@ -156,10 +163,16 @@ def read_files(spark: SparkSession, root: Path, files: Iterable[Path]) -> DataFr
     paths = list(files)
     if not paths:
         return None
-    newest = max(paths, key=lambda path: path.name)
+    newest = newest_of(paths)
+    assert newest is not None
     columns = StructType([*stored_schema(newest), *partition_fields(newest.relative_to(root))])
     reader = spark.read.schema(columns).option("basePath", str(root.resolve()))
     return reader.parquet(*map(literal_path, paths))
+
+
+def newest_of(files: Iterable[Path]) -> Path | None:
+    """Return the file of the latest run; None without files."""
+    return max(files, key=lambda path: path.name, default=None)
 
 
 def stored_schema(path: Path) -> StructType:

@@ -5,40 +5,62 @@ fails unless three numbers are equal: the messages in the segments, the rows cou
 and the rows in the footers of the written files.
 
 A message is late if it arrives after later messages of its tap were answered. Late messages wait in
-the table ``late``, or all answers are computed again with them (`Request.late`). A message whose
-protocol has no package becomes an error row of the protocol `UNKNOWN`, because a tap may state any
-text as its protocol, even a path.
+the table ``late``, or all answers are computed again with them (`Request.late`).
+
+Each edition of a protocol is decoded with its own package. The rows of all editions go to the same
+tables, which have the union of their columns (`specwire.runtime.spark.pipeline.columns`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from functools import reduce
+from functools import cache, partial, reduce
 from pathlib import Path
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField, StructType
 
-from specwire.generated.schema import ERROR
+from specwire.runtime.package_search import without_edition
+from specwire.runtime.packages import HINT, find_package
 from specwire.runtime.spark.decoding.decode import decode
-from specwire.runtime.spark.decoding.options import CAPTURE, ENVELOPE, NOTED, OCTETS, name_noted
-from specwire.runtime.spark.decoding.options import FRAMES as RAW_FRAMES
+from specwire.runtime.spark.decoding.options import CAPTURE
 from specwire.runtime.spark.decoding.tables import ERRORS, tables, with_payloads
-from specwire.runtime.spark.errors import JobError
+from specwire.runtime.spark.errors import InputError, JobError
+from specwire.runtime.spark.pipeline.captured import (
+    KEPT,
+    error_rows,
+    keep,
+    name_package,
+    read_kept,
+    read_portions,
+    refuse,
+    rows_of,
+    stated_in,
+)
+from specwire.runtime.spark.pipeline.columns import add_columns, fit, unite
 from specwire.runtime.spark.pipeline.commit import Run, Steps
 from specwire.runtime.spark.pipeline.counts import choose_width_ms, count_rows
 from specwire.runtime.spark.pipeline.intake import Portion
 from specwire.runtime.spark.pipeline.ledger import Entry, Outcome
 from specwire.runtime.spark.pipeline.payloads import payloads_of
 from specwire.runtime.spark.pipeline.request import Request, Work
-from specwire.runtime.spark.pipeline.store import FRAMES, LATE, PROTOCOL, TYPED, Store, partition, read_files
-from specwire.runtime.spark.pipeline.summary import UNKNOWN, UNKNOWN_TEXT
+from specwire.runtime.spark.pipeline.store import (
+    FRAMES,
+    LATE,
+    PROTOCOL,
+    TYPED,
+    Store,
+    partition_fields,
+    read_files,
+    stored_schema,
+)
+from specwire.runtime.spark.pipeline.summary import UNKNOWN
 from specwire.runtime.spark.pipeline.writing import (
     GATHERED_OCTETS,
     Part,
@@ -47,8 +69,14 @@ from specwire.runtime.spark.pipeline.writing import (
     write_empty,
     write_table,
 )
-from specwire.runtime.spark.protocols import known_protocols
-from specwire.runtime.spark.session.executors import literal_path
+from specwire.runtime.spark.protocols import edition_packages
+from specwire.runtime.spark.session.executors import ship_packages
+
+_log = logging.getLogger(__name__)
+
+
+Packages = dict[str, list[Portion]]
+"""Packages of one protocol by name, each with the segments that it reads."""
 
 
 class Sorted(msgspec.Struct, frozen=True):
@@ -70,13 +98,20 @@ class Sorted(msgspec.Struct, frozen=True):
     messages: int
     rebuild: bool
 
-    def protocols(self, override: str | None) -> dict[str, list[Portion]]:
-        """Return the protocols of the messages, each with its segments.
+    def protocols(self, override: str | None) -> dict[str, Packages]:
+        """Return the protocols of the messages, each with the packages that read them.
 
-        A protocol only of waiting messages has no segments.
+        A package only of waiting messages has no segments. `UNKNOWN` comes last.
         """
-        found = {partition(path, "protocol"): list[Portion]() for path in self.waiting}
-        return found | protocols_of(self.portions, override)
+        found: dict[str, Packages] = {}
+        name_of = cache(partial(name_package, override=override))
+        for name in {name_of(*stated) for path in self.waiting for stated in stated_in(path)}:
+            found.setdefault(without_edition(name), {})[name] = []
+        for portion in self.portions:
+            for name in {name_of(protocol, portion.edition) for protocol in portion.protocols}:
+                found.setdefault(without_edition(name), {}).setdefault(name, []).append(portion)
+        ordered = sorted(found.items(), key=lambda item: (item[0] == UNKNOWN, item[0]))
+        return {protocol: dict(sorted(packages.items())) for protocol, packages in ordered}
 
 
 def sort_out(work: Work, request: Request, run: int, waiting: list[Path]) -> Sorted:
@@ -129,20 +164,23 @@ class Taking:
         self._first_us, self._last_us = min(times, default=0), max(times, default=0)
 
     def take(self) -> list[pa.Table]:
-        """Stage all tables; return a table of counts for each protocol.
+        """Stage all tables; return tables of counts.
 
         Raises JobError if the numbers of messages differ.
         """
         self._steps.begin("reading segments")
+        # Answers run in Python workers even if Java decodes.
+        ship_packages(self._spark)
         work = self._work
         if "frames" in self._asked.layers and (work.portions or work.waiting):
             self._keep(self._rows(list(work.portions)), FRAMES)
         if work.late:
             self._keep(read_portions(self._spark, work.late), LATE)
         self._run.replace(work.waiting)
+        self._log_editions()
         counted = [
-            self._take_protocol(protocol, portions)
-            for protocol, portions in work.protocols(self._asked.protocol).items()
+            self._take_protocol(protocol, packages)
+            for protocol, packages in work.protocols(self._asked.protocol).items()
         ]
         found = sum(_total(part, "messages") for part in counted)
         if found != work.messages:
@@ -151,6 +189,16 @@ class Taking:
                 "decoded; a segment has changed while it was read"
             )
         return counted
+
+    def _log_editions(self) -> None:
+        """Log the editions that the only package of a protocol reads though it is of another one."""
+        text = "%s: the taps state edition %r, and the only known one is %r, which reads them; %s"
+        for packages in self._work.protocols(None).values() if self._asked.protocol is None else ():
+            for name, portions in packages.items():
+                own = "" if name == UNKNOWN else find_package(name).edition
+                stated = {portion.edition for portion in portions} - {"", own} if own else ()
+                for edition in sorted(stated):
+                    _log.warning(text, name, edition, own, HINT)
 
     def _rows(self, portions: list[Portion]) -> DataFrame:
         rows = read_portions(self._spark, portions)
@@ -163,37 +211,54 @@ class Taking:
         partitions = [PROTOCOL.name, *time_partitions(KEPT.names, self._asked.partition)]
         write_table(self._run, kept, table, partitions=partitions, octets=octets)
 
-    def _take_protocol(self, protocol: str, portions: list[Portion]) -> pa.Table:
+    def _take_protocol(self, protocol: str, packages: Packages) -> pa.Table:
+        """Stage the typed tables of a protocol; return its counts."""
         self._steps.begin(f"decoding {protocol}")
-        rows = rows_of(self._rows(portions), protocol, self._asked.protocol)
-        decoded = self._decode(rows, protocol).persist()
+        width_ms = choose_width_ms(self._last_us - self._first_us)
+        decoded: dict[str, DataFrame] = {}
         try:
-            width_ms = choose_width_ms(self._last_us - self._first_us)
-            counted = count_rows(decoded, protocol, width_ms)
+            for package, portions in packages.items():
+                rows = rows_of(self._rows(portions), package, self._asked.protocol)
+                decoded[package] = self._decode(rows, package).persist()
+            counted = pa.concat_tables(
+                [count_rows(frame, package, width_ms) for package, frame in decoded.items()]
+            )
             self._steps.begin(f"writing {protocol} tables")
-            self._write(protocol, self._type(decoded, protocol), counted)
+            # The tables have the columns of every known edition, so that later runs rarely add some.
+            others = [name for name in edition_packages(protocol) if self._asked.protocol is None]
+            whole = {
+                name: self._decode(self._rows([]).limit(0), name) for name in others if name not in decoded
+            }
+            typed = [self._type(frame, package) for package, frame in (decoded | whole).items()]
+            self._write(protocol, typed, counted)
         finally:
-            decoded.unpersist()
+            for frame in decoded.values():
+                frame.unpersist()
         return counted
 
-    def _decode(self, rows: DataFrame, protocol: str) -> DataFrame:
-        if protocol == UNKNOWN:
+    def _decode(self, rows: DataFrame, package: str) -> DataFrame:
+        if package == UNKNOWN:
             return refuse(rows)
         # The pipeline counts messages that do not decode, and excludes them from the tables later.
         mode = "FAILFAST" if self._asked.mode == "FAILFAST" else "PERMISSIVE"
-        return decode(rows, protocol, backend=self._request.backend, mode=mode)
+        return decode(rows.select(*CAPTURE.names), package, backend=self._request.backend, mode=mode)
 
-    def _type(self, decoded: DataFrame, protocol: str) -> dict[str, DataFrame]:
+    def _type(self, decoded: DataFrame, package: str) -> dict[str, DataFrame]:
         """Return the typed tables of decoded rows; payloads are read when a table is written."""
-        if protocol == UNKNOWN:
+        if package == UNKNOWN:
             return {ERRORS: error_rows(decoded)}
-        typed = with_payloads(decoded, payloads_of(self._asked.payloads, protocol))
-        return tables(typed, protocol, json_as=self._asked.json_as)
+        rows = with_payloads(decoded, payloads_of(self._asked.payloads, package))
+        typed = tables(rows, package, json_as=self._asked.json_as)
+        edition = F.lit(find_package(package).edition)
+        return {name: add_columns(table, without_edition(package), edition) for name, table in typed.items()}
 
-    def _write(self, protocol: str, typed: Mapping[str, DataFrame], counted: pa.Table) -> None:
-        """Stage the typed tables of a protocol, and compare their rows with the counts."""
+    def _write(self, protocol: str, typed: Sequence[Mapping[str, DataFrame]], counted: pa.Table) -> None:
+        """Stage the typed tables of each edition, and compare their rows with the counts."""
         parts: dict[str, tuple[Part, int]] = {}
-        for name, table in typed.items():
+        for name in dict.fromkeys(name for edition in typed for name in edition):
+            table = self._unite(
+                f"{TYPED}/{protocol}/{name}", [found[name] for found in typed if name in found]
+            )
             malformed = name == ERRORS and self._asked.mode == "DROPMALFORMED"
             own = _rows_of_table(counted, name)
             rows = 0 if malformed else _total(own, "messages")
@@ -215,6 +280,20 @@ class Taking:
             if written != rows:
                 raise JobError(f"{path}: {rows} messages were counted and {written} rows were written")
 
+    def _unite(self, path: str, tables: Sequence[DataFrame]) -> DataFrame:
+        """Return the rows of a typed table of all editions, in the columns of all files of the table."""
+        newest = self._store.newest(path)
+        stored = [] if newest is None else [stored_schema(newest)]
+        columns = unite(path, [*stored, *(table.schema for table in tables)])
+        if newest is not None:
+            before = [field.name for field in partition_fields(newest.relative_to(self._store.out / path))]
+            if before != list(time_partitions(columns.names, self._asked.partition)):
+                raise InputError(
+                    f"{path}: a message has a field {before[0]} in one edition, which is the partition column "
+                    "of another: read the editions into two folders"
+                )
+        return reduce(DataFrame.unionByName, (fit(table, columns) for table in tables))
+
 
 def _rows_of_table(counted: pa.Table, name: str) -> pa.Table:
     message = counted["message"]
@@ -223,140 +302,3 @@ def _rows_of_table(counted: pa.Table, name: str) -> pa.Table:
 
 def _total(counted: pa.Table, column: str) -> int:
     return int(pc.sum(counted[column]).as_py() or 0)
-
-
-SEGMENT = StructField("segment", StringType(), metadata={"comment": "file that the message was captured in"})
-STATED = StructField("stated", StringType(), metadata={"comment": "protocol as the tap stated it"})
-
-NAMES = ("conversation", "sender", "peer")
-"""Text columns that may not be UTF-8 in a file of another tool.
-
-If `tap` or `protocol` is not UTF-8, the file is quarantined.
-"""
-
-KEPT = StructType([*(field for field in CAPTURE if field.name != "protocol"), STATED, SEGMENT])
-"""Columns of the layer `frames`, besides its partition columns.
-
-The partition columns are the date and `protocol`, the protocol that decodes a message.
-"""
-
-
-def read_portions(spark: SparkSession, portions: Iterable[Portion]) -> DataFrame:
-    """Return the messages of segments: the columns of a capture, and the segment's name."""
-    whole = [portion for portion in portions if not portion.known and not portion.repeats]
-    parts = [_read(spark, whole)] if whole else []
-    for portion in portions:
-        if portion.known or portion.repeats:
-            rows = _read(spark, [portion]).where(~_is_known(portion))
-            parts.append(rows.dropDuplicates(["tap", "seq"]) if portion.repeats else rows)
-    if not parts:
-        return spark.createDataFrame([], StructType([*CAPTURE, SEGMENT]))
-    return reduce(DataFrame.unionByName, parts)
-
-
-def read_kept(kept: DataFrame) -> DataFrame:
-    """Return rows of the layer `frames` in the columns of `read_portions`."""
-    return kept.select(
-        *(F.col("stated" if name == "protocol" else name).alias(name) for name in CAPTURE.names), SEGMENT.name
-    )
-
-
-def keep(rows: DataFrame, override: str | None, partition: str) -> DataFrame:
-    """Return messages in the columns of the layer `frames`, with its partition columns.
-
-    `partition` is ``day`` or ``hour``.
-    """
-    columns = [
-        F.col("protocol" if field.name == STATED.name else field.name).alias(
-            field.name, metadata=field.metadata
-        )
-        for field in KEPT
-    ]
-    times = time_partitions(KEPT.names, partition)
-    stored = (make(F.col("ts")).alias(name) for name, make in times.items())
-    return rows.select(*columns, _read_as(override).alias("protocol"), *stored)
-
-
-def rows_of(rows: DataFrame, protocol: str, override: str | None) -> DataFrame:
-    """Return the messages that a protocol decodes; `UNKNOWN` selects those of unknown protocols."""
-    if override is not None:
-        return rows
-    if protocol != UNKNOWN:
-        return rows.where(F.col("protocol") == protocol)
-    return rows.where(F.col("protocol").isNull() | ~F.col("protocol").isin(*known_protocols()))
-
-
-def protocols_of(portions: Iterable[Portion], override: str | None) -> dict[str, list[Portion]]:
-    """Return the segments that hold messages of each decoding protocol; `UNKNOWN` comes last."""
-    found: dict[str, list[Portion]] = {}
-    for portion in portions:
-        for name in sorted({_name_as(stated, override) for stated in portion.protocols}):
-            found.setdefault(name, []).append(portion)
-    return dict(sorted(found.items(), key=lambda item: (item[0] == UNKNOWN, item[0])))
-
-
-def _name_as(stated: str | None, override: str | None) -> str:
-    return override or (stated if stated in known_protocols() else UNKNOWN)
-
-
-def _read_as(override: str | None) -> Column:
-    if override is not None:
-        return F.lit(override)
-    stated = F.col("protocol")
-    return F.when(stated.isin(*known_protocols()), stated).otherwise(UNKNOWN)
-
-
-def _read(spark: SparkSession, portions: Iterable[Portion]) -> DataFrame:
-    paths = [literal_path(portion.path) for portion in portions]
-    rows = spark.read.schema(CAPTURE).parquet(*paths)
-    columns = (_valid(name) if name in NAMES else F.col(name) for name in CAPTURE.names)
-    return rows.select(*columns, F.col("_metadata.file_name").alias(SEGMENT.name))
-
-
-def _valid(name: str) -> Column:
-    """Return a column as valid UTF-8: Spark accepts any octets as text, and Python does not."""
-    return F.make_valid_utf8(name).alias(name, metadata=CAPTURE[name].metadata)
-
-
-def _is_known(portion: Portion) -> Column:
-    known = F.lit(False)
-    for tap, stretches in portion.known.items():
-        inside = reduce(lambda one, other: one | other, (F.col("seq").between(*ends) for ends in stretches))
-        known = known | ((F.col("tap") == tap) & inside)
-    return known
-
-
-KIND = "protocol"
-
-
-def refuse(frame: DataFrame) -> DataFrame:
-    """Return captured messages as rows that did not decode, with the columns of all protocols."""
-    stated = F.coalesce(F.substring("protocol", 1, 100), F.lit("none"))
-    values = {
-        "kind": F.lit(KIND),
-        "text": F.concat(F.lit(UNKNOWN_TEXT), stated),
-    }
-    error = F.struct(
-        *(values.get(part.name, F.lit(None)).cast(part.dataType).alias(part.name) for part in ERROR)
-    )
-    return frame.select(
-        *ENVELOPE.names,
-        _octets().alias(OCTETS.name),
-        F.lit(None).cast("string").alias("_message"),
-        error.alias("_error"),
-        F.col("frames").alias(RAW_FRAMES),
-    )
-
-
-def error_rows(refused: DataFrame) -> DataFrame:
-    """Return refused messages in the columns of the table `_errors`."""
-    renamed = zip(NOTED.fieldNames(), name_noted(ERROR.names), strict=True)
-    noted = [F.col(name).alias(field.name) for name, field in renamed]
-    findings = (F.col("_error")[name].alias(name) for name in ERROR.names)
-    return refused.select(*noted, *findings, F.col(RAW_FRAMES).alias("frames"))
-
-
-def _octets() -> Column:
-    sizes = F.transform("frames", lambda frame: F.coalesce(F.octet_length(frame), F.lit(0)).cast("long"))
-    none = F.lit(0).cast("long")
-    return F.coalesce(F.aggregate(sizes, none, lambda total, size: total + size), none)

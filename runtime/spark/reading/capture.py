@@ -31,7 +31,8 @@ from pyspark.sql.types import StructType
 
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.segments import Survey, survey_files
-from specwire.runtime.packages import PackageError, load_package
+from specwire.runtime.package_search import PackageError
+from specwire.runtime.packages import load_package
 from specwire.runtime.pcap.choosing import in_order
 from specwire.runtime.pcap.recording import PacketFile
 from specwire.runtime.spark.decoding.options import CAPTURE, one_of

@@ -36,6 +36,8 @@ from pyspark.sql.types import StructType
 
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.segments import list_protocols, read_footer, survey_files
+from specwire.runtime.package_search import AT
+from specwire.runtime.packages import choose_package, package_editions
 from specwire.runtime.pcap.recording import PacketFile
 from specwire.runtime.spark.decoding.column import register_functions
 from specwire.runtime.spark.decoding.options import (
@@ -217,6 +219,11 @@ def _find_protocol(names: Sequence[str], form: Form, damaged: Damaged) -> str:
     survey = survey_files(inputs.segments)
     check_survey(survey, damaged)
     found = list_protocols(survey.sound)
+    if len(found) == 1:
+        editions = sorted({segment.source.edition if segment.source else "" for segment in survey.sound})
+        chosen = {choose_package(found[0], edition) or f"{found[0]}{AT}{edition}" for edition in editions}
+        # Without a package, the error is that of the protocol.
+        found = sorted(chosen) if package_editions(found[0]) else found
     if len(found) != 1:
         stated = " and ".join(found) or "no messages"
         raise InputError(

@@ -38,7 +38,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from specwire.runtime.packages import FOLDERS, REGISTRY, SHIPPED, PackageError
+from specwire.runtime.package_search import FOLDERS, PackageError, identifier
+from specwire.runtime.packages import REGISTRY, SHIPPED
 from specwire.runtime.spark.cluster.package import ENVIRONMENT, PYTHON, Package
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.session.java import describe_failure
@@ -78,22 +79,20 @@ def stand_in_python() -> Iterator[Path]:
 def ship_packages(spark: SparkSession, *names: str) -> None:
     """Ship generated packages that do not come with specwire to the Python workers of a session.
 
-    Without names, all known packages are shipped. A package is shipped only once to each session.
+    Without names, the packages of all protocols and editions are shipped. A package is shipped only
+    once to each session.
 
     Raises InputError if a package cannot be found or read.
     """
     try:
-        others = REGISTRY.others()
-        sources = {
-            name: others[name].files()
-            for name in names or others
-            if name in others and others[name].origin != SHIPPED
-        }
+        packages = [REGISTRY.find(name) for name in names] if names else list(REGISTRY.others().values())
+        # The others come with specwire, or this is a worker that has them.
+        own = [package for package in packages if package.origin not in ("", SHIPPED)]
+        archives = [_write_archive(identifier(package.name), package.files()) for package in own]
     except PackageError as error:
         raise InputError(str(error)) from error
     shipped = _SHIPPED.setdefault(spark, set())
-    for name, files in sources.items():
-        archive = _write_archive(name, files)
+    for archive in archives:
         if archive.name not in shipped:
             path = list(sys.path)
             spark.addArtifacts(str(archive), pyfile=True)

@@ -13,17 +13,28 @@ from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.limits import Limits
 from specwire.runtime.capture.link import Captured
 from specwire.runtime.capture.names import compacted_name, read_name
-from specwire.runtime.capture.segments import Source, build_table, read_footer, write_segment
+from specwire.runtime.capture.segments import (
+    Source,
+    build_table,
+    find_segments,
+    read_footer,
+    write_segment,
+)
 from specwire.runtime.cli.decode_captures import CaptureRows
+from specwire.runtime.cli.decode_sinks import Written
+from specwire.runtime.cli.decode_sources import Readers
+from specwire.runtime.packages import add_packages
 from specwire.runtime.pcap.recording import Recording
 from specwire.runtime.pcap.rows import Row
+from tests.runtime.own_packages import EDITION, EDITION_2, QUOTE, QUOTE_2, write_package
+from tests.runtime.spark.captures import write_capture
 
 NOM = tuple(filemq.Nom(credit=7).encode())
 
 
 def reader(notes: list[str] | None = None) -> CaptureRows:
     told: list[str] = [] if notes is None else notes
-    return CaptureRows(lambda protocol: [filemq] if protocol == "filemq" else [], told.append)
+    return CaptureRows(lambda protocol, edition: [filemq] if protocol == "filemq" else [], told.append)
 
 
 def record(folder: Path, times: list[int], *, rows: int = 1, listener: str = "a:1") -> Recording:
@@ -117,3 +128,25 @@ def test_protocol_without_a_package_is_an_error_of_the_row(tmp_path: Path) -> No
 def test_folder_without_a_capture(tmp_path: Path) -> None:
     with pytest.raises(CaptureError, match="holds no segments"):
         list(reader().read(tmp_path))
+
+
+def test_the_stated_edition_chooses_the_package(tmp_path: Path) -> None:
+    """Rows say which edition it is, so that what is written from them states it again."""
+    add_packages(write_package(tmp_path / "one"), write_package(tmp_path / "two", edition=EDITION_2))
+    capture, out = tmp_path / "capture", tmp_path / "out"
+    write_capture(capture, [("S", QUOTE)], tap="t-1-0", protocol="ticker", edition=EDITION)
+    write_capture(capture, [("S", QUOTE_2)], tap="u-1-0", protocol="ticker", edition=EDITION_2)
+    write_capture(capture, [("S", QUOTE)], tap="v-1-0", protocol="ticker", edition="Ticker 3")
+    rows = list(CaptureRows(Readers(()).for_protocol, pytest.fail).read(capture))
+    assert sorted((row.edition, row.message.price) for row in rows if row.message) == [
+        (EDITION, 1250),
+        (EDITION_2, 1300),
+    ]
+    (other,) = [row for row in rows if row.message is None]
+    assert str(other.error).startswith("there is no protocol 'ticker@Ticker 3' here")
+    written = Written(out, Readers(()), json=True)
+    for row in rows:
+        written.take(row)
+    written.end()
+    stated = {segment.source.edition for segment in find_segments(out) if segment.source}
+    assert stated == {EDITION, EDITION_2}

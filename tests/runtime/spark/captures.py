@@ -68,6 +68,7 @@ def write_capture(
     tap: str = "server-1-0",
     protocol: str = "filemq",
     dropped: int = 0,
+    edition: str = "2",
 ) -> Path:
     """Write messages, each given as sender and frames and a millisecond after the one before, as one segment."""
     folder.mkdir(exist_ok=True)
@@ -75,6 +76,6 @@ def write_capture(
         Captured(BEGUN + 1000 * seq, 10**6 * seq, seq, "c1", sender, "00aa", tuple(frames), 0)
         for seq, (sender, frames) in enumerate(messages)
     ]
-    source = Source(tap=tap, protocol=protocol, edition="2")
+    source = Source(tap=tap, protocol=protocol, edition=edition)
     write_segment(folder, segment_name(tap, 0), build_table(rows, source, dropped))
     return folder

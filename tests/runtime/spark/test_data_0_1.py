@@ -10,6 +10,7 @@ import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
@@ -140,6 +141,8 @@ def test_answers_get_the_columns_of_this_version(spark: SparkSession, capture: P
     assert summary is not None
     assert summary.messages == 10
     assert file_type(out, "transfers", "duration_us") == "int64"
+    names = ds.dataset(out / "answers/conversations").to_table()["conversation_name"].to_pylist()
+    assert {*names} == {"client with tcp://127.0.0.1:5670", "server with 00aa"} and len(names) == 2
     assert run(request, out, target="no master") is None
     assert Store(out).manifest.run == 2
 
@@ -202,3 +205,6 @@ def test_pipeline_continues_its_folder(spark: SparkSession, capture: Path, out: 
     conversations = store.answer(spark, "conversations")
     assert conversations is not None
     assert {row["tap"]: row["messages"] for row in conversations.collect()} == {TAP: 10, CLIENT_TAP: 2}
+    noms = ds.dataset(out / "typed/filemq/Nom").to_table(columns=["edition", "conversation_name"])
+    old, new = (None, None), ("FILEMQ v2", "server with 00aa")
+    assert sorted(map(tuple, map(dict.values, noms.to_pylist())), key=repr) == [new, old, old]

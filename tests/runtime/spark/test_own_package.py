@@ -22,15 +22,19 @@ from specwire.runtime.spark.pipeline.manifest import Asked
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import Store
 from specwire.runtime.spark.protocols import load_columns
+from specwire.runtime.spark.reading.source import SpecwireSource
 from specwire.runtime.spark.session.target import jar_trouble
 from tests.runtime.own_packages import (
+    EDITION_2,
     LARGE,
     LARGE_QUOTE,
     QUOTE,
+    QUOTE_2,
     SUBSCRIBE,
     write_package,
     write_ticker_capture,
 )
+from tests.runtime.spark.captures import write_capture
 from tests.spark_session import Command
 
 pytestmark = pytest.mark.spark
@@ -79,6 +83,26 @@ def test_the_format_finds_it_by_what_the_capture_states(spark: SparkSession, cap
     register(spark)
     frame = spark.read.format("specwire").load(str(capture))
     assert [tuple(row) for row in frame.orderBy("seq").select("_message", "Quote.price").collect()] == ROWS
+
+
+def test_another_edition_than_the_default(spark: SparkSession, capture: Path, tmp_path: Path) -> None:
+    """By its name in every backend, beside the default in one session; the format takes the stated one."""
+    add_packages(write_package(tmp_path / "wire2", edition=EDITION_2))
+    other = write_capture(
+        tmp_path / "other", [("S", QUOTE_2)], tap="u-1-0", protocol="ticker", edition=EDITION_2
+    )
+    backends = ("arrow", "python") if find_javac() is None or jar_trouble() else ("arrow", "python", "jvm")
+    for backend in backends:
+        found = decode(read(spark, other), "ticker@Ticker 2", backend=backend).select(
+            "Quote.price", "Quote.volume"
+        )
+        assert [tuple(row) for row in found.collect()] == [(1300, 500)]
+        first = decode(read(spark, capture), "ticker", backend=backend).orderBy("seq").select("Quote.*")
+        assert [row.asDict() for row in first.collect()][1] == {"symbol": "ACME", "price": 1250}
+    register(spark)
+    assert spark.read.format("specwire").load(str(other)).select("Quote.volume").collect() == [(500,)]
+    with pytest.raises(InputError, match="the capture holds ticker and ticker@Ticker 2: name one with the"):
+        SpecwireSource({"path": f"{tmp_path}/[co]*r*"}).schema()
 
 
 def test_a_run_writes_typed_tables_that_others_read(

@@ -19,10 +19,10 @@ from pyspark.sql.types import IntegralType
 
 from specwire.generated.dialog import Dialog
 from specwire.runtime.spark.answers.answer import Frames
-from specwire.runtime.spark.answers.messages import stored_names, union
+from specwire.runtime.spark.answers.messages import message_tables, stored_names, union
 from specwire.runtime.spark.decoding.tables import ERRORS
 from specwire.runtime.spark.errors import InputError
-from specwire.runtime.spark.protocols import load_machine, load_schemas
+from specwire.runtime.spark.protocols import load_machine
 
 STATE = -1
 """The symbol of a row that holds the state of an open conversation."""
@@ -65,7 +65,7 @@ class Alphabet:
         self.dialogs = dialogs_of(protocol)
         if not self.dialogs:
             raise InputError(f"protocol {protocol!r} has no dialog that can be followed in captured traffic")
-        self.messages = tuple(load_schemas(protocol).SCHEMAS)
+        self.messages = tuple(name for name in message_tables(protocol) if name != ERRORS)
         self.roles = tuple(dict.fromkeys(role for dialog in self.dialogs for role in dialog.roles))
         self.labels = tuple(
             Label(sender, message, pairing)
@@ -133,7 +133,7 @@ def narrow_rows(typed: Frames, alphabet: Alphabet, state: DataFrame | None = Non
 
 
 def _messages(frame: DataFrame, alphabet: Alphabet, message: str | None) -> DataFrame:
-    stored = stored_names(alphabet.protocol, message or ERRORS)
+    stored = stored_names(frame.columns)
     sender = F.col(stored["sender"])
     role = F.lit(len(alphabet.roles))
     for number, letter in enumerate(alphabet.roles):

@@ -8,7 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from specwire.generated.filemq import columns
+from specwire.runtime.packages import add_packages
 from specwire.runtime.spark.live.conversing import notice
+from tests.runtime.own_packages import EDITION, EDITION_2, QUOTE_2, write_package
 from tests.runtime.spark import captures
 from tests.runtime.spark.growing import add_segment
 
@@ -22,6 +24,22 @@ def test_texts_that_are_not_utf_8_are_made_so(tmp_path: Path) -> None:
     assert (odd.conversation, odd.peer) == (captures.AS_TEXT, captures.AS_TEXT)
     (message,) = odd.messages
     assert (message.seq, message.sender, message.name) == (1, captures.AS_TEXT, "Nom")
+
+
+def test_the_package_of_the_stated_edition_decodes(tmp_path: Path) -> None:
+    """A quote of the second edition is none of the first; a third edition has no package."""
+    add_packages(write_package(tmp_path / "one"), write_package(tmp_path / "two", edition=EDITION_2))
+    found = []
+    for number, edition in enumerate((EDITION, EDITION_2, "Ticker 3")):
+        folder = tmp_path / str(number)
+        captures.write_capture(folder, [("S", QUOTE_2)], protocol="ticker", edition=edition)
+        found.append([
+            (bundle.protocol, message.name, message.fault)
+            for path in folder.iterdir() for bundle in notice(path) for message in bundle.messages
+        ])  # fmt: skip
+    first, second, third = found
+    assert [(protocol, name) for protocol, name, _ in first] == [("ticker", None)]
+    assert (second, third) == ([("ticker", "Quote", None)], [])
 
 
 def test_frames_that_are_missing_or_hold_null_are_faults(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ Runs that merge and are killed are in `test_histories`.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,7 +15,7 @@ import pytest
 from specwire.runtime.spark.pipeline import merging
 from specwire.runtime.spark.pipeline.commit import Area, begin, visible_files
 from specwire.runtime.spark.pipeline.manifest import read_manifest
-from specwire.runtime.spark.pipeline.merging import merge_small
+from specwire.runtime.spark.pipeline.merging import merge_small, write_again
 from specwire.runtime.spark.pipeline.store import ROW_SCHEMA
 from specwire.runtime.spark.pipeline.writing import open_table
 
@@ -130,3 +131,53 @@ def test_rows_are_gathered_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyP
     merged = max(visible_files(out / TABLE), key=lambda path: pq.read_metadata(path).num_rows)
     assert pq.read_metadata(merged).num_row_groups == 2 * MANY
     assert rows_of(out) == wanted(2 * MANY + 1)
+
+
+def add_columns(out: Path, day: str, columns: dict[str, Any], since: int) -> None:
+    """Have a run add a file, and write again the files whose columns differ from it."""
+    with begin(out) as run:
+        folder = run.folder(Area.ADDED, TABLE) / f"date={day}"
+        folder.mkdir(parents=True)
+        with open_table(folder / "part-0.parquet", pa.table(columns).schema, {ROW_SCHEMA: b"{}"}) as writer:
+            writer.write_table(pa.table(columns))
+        write_again(run, [TABLE], since)
+        run.commit(run.before)
+
+
+def test_a_new_column_is_written_into_earlier_files(tmp_path: Path) -> None:
+    """And a wider type; a run that brings none writes no earlier file."""
+    out = tmp_path / "out"
+    for number, day in enumerate((DAY, DAY, NEXT_DAY)):
+        add_columns(out, day, {"row": pa.array([number], pa.int32())}, since=number)
+    assert [path.name for path in visible_files(out / TABLE)] == [
+        "run-000001-0000.parquet",
+        "run-000002-0000.parquet",
+        "run-000003-0000.parquet",
+    ]
+    more = {"row": pa.array([2**40]), "volume": pa.array([500])}
+    add_columns(out, NEXT_DAY, more, since=3)
+    files = visible_files(out / TABLE)
+    assert {str(pq.ParquetFile(file).schema).partition("\n")[2] for file in files} == {
+        str(pq.ParquetFile(files[-1]).schema).partition("\n")[2]
+    }
+    assert [path.name[:10] for path in files] == ["run-000004"] * 4
+    rows = sorted(
+        tuple(row.values()) for file in files for row in pq.read_table(file, partitioning=None).to_pylist()
+    )
+    assert rows == [(0, None), (1, None), (2, None), (2**40, 500)]
+    assert read_manifest(out).rows == {TABLE: 4}
+
+
+def test_runs_that_left_files_as_they_are(tmp_path: Path) -> None:
+    """Their files are looked at by the next one that may write again: here those since run 1."""
+    out = tmp_path / "out"
+    old, new = {"row": pa.array([1])}, {"row": pa.array([2]), "volume": pa.array([500])}
+    add_columns(out, DAY, old, since=0)
+    with begin(out) as run:
+        folder = run.folder(Area.ADDED, TABLE) / f"date={DAY}"
+        folder.mkdir(parents=True)
+        pq.write_table(pa.table(new), folder / "part-0.parquet")
+        run.commit(run.before)
+    assert len({pq.read_schema(file) for file in visible_files(out / TABLE)}) == 2
+    add_columns(out, NEXT_DAY, new, since=1)
+    assert {tuple(pq.read_schema(file).names) for file in visible_files(out / TABLE)} == {("row", "volume")}
