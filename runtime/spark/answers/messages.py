@@ -13,12 +13,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from specwire.runtime.spark.answers.step import OPEN, Frames
+from specwire.runtime.spark.answers.answer import Frames
 from specwire.runtime.spark.decoding.shape import NOTED, name_noted
 from specwire.runtime.spark.decoding.tables import ERRORS
 from specwire.runtime.spark.protocols import load_schemas
 
-MOMENT = ("tap", "conversation", "peer", "sender", "ts", "seq", "mono", "octets")
+TAP_COLUMNS = ("tap", "conversation", "peer", "sender", "ts", "seq", "mono", "octets")
 """The tap's columns that most answers need."""
 
 
@@ -27,76 +27,82 @@ def message_tables(protocol: str) -> tuple[str, ...]:
     return (*load_schemas(protocol).SCHEMAS, ERRORS)
 
 
-def take(
+def present(protocol: str, messages: Iterable[str]) -> tuple[str, ...]:
+    """Return those of some message classes that a protocol has."""
+    there = load_schemas(protocol).SCHEMAS
+    return tuple(message for message in messages if message in there)
+
+
+def select(
     typed: Frames,
     protocol: str,
     message: str,
     fields: Mapping[str, str] | None = None,
-    where: str | None = None,
-    noted: Sequence[str] = MOMENT,
+    tap_columns: Sequence[str] = TAP_COLUMNS,
 ) -> DataFrame:
-    """Return the noted columns of one typed table, `message`, and `fields`.
+    """Return columns of the tap, `message`, and `fields` of one typed table.
 
     `fields` maps the name of each result column to its SQL.
 
-    If a foreign capture has no `mono`, it is 0: such messages are all of one moment of their
-    tap.
+    If a foreign capture has no `mono`, it is 0: such messages are all of one moment of their tap.
     """
-    names = {field.name: stored for field, stored in zip(NOTED, noted_names(protocol, message), strict=True)}
-    rows = typed[message] if where is None else typed[message].where(where)
-    return rows.select(
-        *(_noted(names[name], name) for name in noted),
+    stored = stored_names(protocol, message)
+    return typed[message].select(
+        *(_tap_column(stored[name], name) for name in tap_columns),
         F.lit(message).alias("message"),
         *(F.expr(sql).alias(name) for name, sql in (fields or {}).items()),
     )
 
 
-def _noted(stored: str, name: str) -> Column:
+def _tap_column(stored: str, name: str) -> Column:
     found = F.col(stored)
     return (F.coalesce(found, F.lit(0)) if name == "mono" else found).alias(name)
 
 
-def noted_names(protocol: str, message: str) -> list[str]:
-    """Return the names of the columns of `NOTED` in a typed table."""
+def stored_names(protocol: str, message: str) -> dict[str, str]:
+    """Return the names of the tap's columns in a typed table, by their plain names."""
     schemas = load_schemas(protocol)
-    found = schemas.DECODED["_error"].dataType if message == ERRORS else schemas.SCHEMAS[message]
-    assert isinstance(found, StructType)
-    return [field.name for field in name_noted(found.fieldNames())]
+    fields = schemas.DECODED["_error"].dataType if message == ERRORS else schemas.SCHEMAS[message]
+    assert isinstance(fields, StructType)
+    return {
+        plain.name: stored.name for plain, stored in zip(NOTED, name_noted(fields.fieldNames()), strict=True)
+    }
 
 
-def together(frames: Iterable[DataFrame]) -> DataFrame:
-    """Return the rows of all frames, of which there is at least one.
-
-    A column that one lacks is null there.
-    """
+def union(frames: Iterable[DataFrame]) -> DataFrame:
+    """Return the rows of all frames, at least one. A column that a frame lacks is null there."""
     return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), frames)
 
 
-def latest(rows: DataFrame) -> DataFrame:
+def stored_rows(state: Frames | None, name: str) -> list[DataFrame]:
+    """Return the state table of a name in a list, which is empty if there is none."""
+    return [state[name]] if state and name in state else []
+
+
+def latest_by_tap(rows: DataFrame) -> DataFrame:
     """Return for each tap the greatest `mono` of these rows, as `tap_mono`."""
     return rows.groupBy("tap").agg(F.max("mono").alias("tap_mono"))
 
 
-def shape(rows: DataFrame, protocol: str, schema: StructType, *, is_open: Column | None = None) -> DataFrame:
-    """Return the columns of an answer table in its order, types and with its comments.
+def with_sql(rows: DataFrame, **columns: str) -> DataFrame:
+    """Return rows with added or replaced columns, each given in SQL."""
+    return rows.withColumns({name: F.expr(sql) for name, sql in columns.items()})
 
-    `protocol` is filled in, and `date` from `ts` where the rows have none. `is_open` becomes the
-    column `OPEN` of a step's rows.
+
+def in_order(*keys: str, rows: str = "") -> str:
+    """Return the SQL of a window over the messages of a key, in the tap's order.
+
+    `rows` names a range of rows, such as ``UNBOUNDED PRECEDING AND CURRENT ROW``.
     """
-    made: dict[str, Column] = {"protocol": F.lit(protocol)}
-    if "date" not in rows.columns:
-        made["date"] = F.to_date("ts")
-    return rows.select(
-        *(
-            made.get(field.name, F.col(field.name))
-            .cast(field.dataType)
-            .alias(field.name, metadata=field.metadata)
-            for field in schema
-        ),
-        *([] if is_open is None else [is_open.alias(OPEN)]),
-    )
+    frame = f" ROWS BETWEEN {rows}" if rows else ""
+    return f"OVER (PARTITION BY {', '.join(keys)} ORDER BY seq{frame})"
 
 
-def kept(state: Frames | None, name: str) -> list[DataFrame]:
-    """Return the state table of that name in a list, which is empty if there is none yet."""
-    return [state[name]] if state and name in state else []
+def group(rows: DataFrame, by: Iterable[str], *aggregates: str) -> DataFrame:
+    """Return SQL aggregates, each with its name (``sum(octets) AS octets``), for each group of rows."""
+    return rows.groupBy(*map(F.expr, by)).agg(*map(F.expr, aggregates))
+
+
+def sums(*names: str) -> tuple[str, ...]:
+    """Return the SQL of the sum of each column, under the column's name."""
+    return tuple(f"sum({name}) AS {name}" for name in names)

@@ -20,19 +20,58 @@ intermediate storage.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, BinaryType
 
 from specwire.generated.dialog import Dialog
-from specwire.runtime.spark.answers.messages import kept, latest, shape, take, together
-from specwire.runtime.spark.answers.particulars import Calls, particulars_of
-from specwire.runtime.spark.answers.registry import Continued
-from specwire.runtime.spark.answers.schemas.requests import REQUESTS
-from specwire.runtime.spark.answers.step import OPEN, Frames, Step
+from specwire.runtime.spark.answers.answer import (
+    MOMENT,
+    OPEN,
+    PLACE,
+    Continued,
+    Frames,
+    Step,
+    as_table,
+    table_schema,
+)
+from specwire.runtime.spark.answers.messages import (
+    in_order,
+    latest_by_tap,
+    select,
+    stored_rows,
+    union,
+    with_sql,
+)
+from specwire.runtime.spark.answers.protocol_specifics import Calls, specifics_of
 from specwire.runtime.spark.protocols import load_machine, load_schemas
+
+REQUESTS = table_schema(
+    *PLACE,
+    "asker STRING: role letter of the side that asked on this connection",
+    "requester STRING: who asked: the route stack, latest hop first, joined by '!'; empty on its own",
+    "hops BIGINT: routes in that stack: brokers between who asked and this connection",
+    "matchtag BIGINT: the tag that pairs request and responses",
+    "topic STRING: service and method",
+    "service STRING: the topic up to the first period",
+    "nodeid BIGINT: the rank that was asked; null for responses without a request",
+    "userid BIGINT: who asked, as the broker that let it in saw it",
+    *MOMENT,
+    "answered_ts TIMESTAMP: when the latest response came; null where there is none",
+    "first_mono BIGINT (nanoseconds): when the first response came, the tap's monotonic clock",
+    "last_mono BIGINT (nanoseconds): when the latest message came, the tap's monotonic clock",
+    "responses BIGINT: responses so far",
+    "streaming BOOLEAN: whether it is a call with a stream of responses",
+    "errnum BIGINT: error number of the last response, 0 for success; ENODATA ends a stream well",
+    "outcome STRING: answered, error, open (not over yet), unanswered (given up: its tag was used "
+    "again, or too long ago), unasked (responses to a request that the tap did not see), noresponse "
+    "(none is wanted), untagged (matchtag 0: cannot be paired)",
+    "octets BIGINT (octets): octets of the request and its responses",
+    "first_us BIGINT (microseconds): from the request to its first response",
+    "latency_us BIGINT (microseconds): from the request to its last response; null unless answered or error",
+)
 
 GIVEN_UP_S = 86_400
 """Time without messages, by the tap's clock, after which a call is over."""
@@ -45,7 +84,7 @@ and connections have equal prefixes. That two of ten thousand million keys agree
 chance of 10^-18.
 """
 
-WHO = (*KEY, "peer", "hops", "alone")
+IDENTITY = (*KEY, "peer", "hops", "alone")
 """Columns that accompany every message and are not used in between.
 
 They are one struct column: each window writes its rows again, field by field, but a struct at once.
@@ -59,46 +98,50 @@ SUMMED = ("responses", "octets")
 
 
 def advance(typed: Frames, protocol: str, state: Frames | None = None) -> Step:
-    """Continue the table `requests`; see `specwire.runtime.spark.answers.step`."""
-    calls = particulars_of(protocol).calls
+    """Continue the table `requests`; see `specwire.runtime.spark.answers.answer.Advance`."""
+    calls = specifics_of(protocol).calls
     assert calls is not None, f"{protocol} has no requests"
-    words = _words(typed, protocol, calls)
-    carried = [_carry(rows) for rows in kept(state, "requests")]
-    rows = _fold(_together(words, carried), latest(words), calls)
-    made = rows.withColumns({"service": F.substring_index("topic", ".", 1), **_durations()})
-    table = shape(made, protocol, REQUESTS, is_open=F.col("outcome") == "open")
+    messages = _select_messages(typed, protocol, calls)
+    rows = _cut_into_calls(_add_keys(messages, state), latest_by_tap(messages), calls)
+    rows = with_sql(
+        rows,
+        service="substring_index(topic, '.', 1)",
+        first_us=f"if({IS_REQUEST}, floor((first_mono - mono) / 1000), NULL)",
+        latency_us="if(outcome IN ('answered', 'error'), floor((last_mono - mono) / 1000), NULL)",
+    )
+    table = as_table(rows, protocol, REQUESTS, is_open=F.col("outcome") == "open")
     return Step({"requests": table}, {"requests": table.where(OPEN).drop(OPEN)})
 
 
-def _words(typed: Frames, protocol: str, calls: Calls) -> DataFrame:
+def _select_messages(typed: Frames, protocol: str, calls: Calls) -> DataFrame:
     """Return requests and responses as rows of one kind.
 
-    For messages that cannot be paired, `alone` has the reason.
-
-    A request has no `errnum`, a response no `nodeid`. What follows from these is not here: each
-    column goes through the exchange with every message.
+    For messages that cannot be paired, `alone` has the reason. A request has no `errnum`, a
+    response no `nodeid`. Columns that follow from these are not here, because each column goes
+    through the exchange with every message.
     """
-    dialog = _dialog(protocol)
-    silent = dialog.unanswered.get("flags", 0)
-    streaming = f"flags & {calls.streaming} <> 0" if calls.streaming else "false"
-    shared = {"requester": _requester(protocol), "hops": "coalesce(cast(size(routes) as bigint), 0)"}
-    shared |= {"matchtag": "matchtag", "topic": "topic", "userid": "userid", "streaming": streaming}
-    untagged = "matchtag = 0 then 'untagged' end"
-    alone = f"case when flags & {silent} <> 0 then 'noresponse' when {untagged}"
-    asked = take(typed, protocol, "Request", shared | {"nodeid": "nodeid", "alone": alone})
-    answered = take(
-        typed, protocol, "Response", shared | {"errnum": "errnum", "alone": f"case when {untagged}"}
-    )
-    asker = {"Request": F.col("sender"), "Response": _other_side("sender", dialog.roles)}
-    both = (
-        rows.withColumn("asker", asker[name]) for name, rows in (("Request", asked), ("Response", answered))
-    )
-    return together(both).drop("message", "sender")
-
-
-def _dialog(protocol: str) -> Dialog:
     dialogs: Mapping[str, Dialog] = getattr(load_machine(protocol), "DIALOGS", {})
-    return next(iter(dialogs.values()))
+    dialog = next(iter(dialogs.values()))
+    here, there = dialog.roles
+    no_response = dialog.unanswered.get("flags", 0)
+    untagged = "when matchtag = 0 then 'untagged' end"
+    fields = {
+        "requester": _requester(protocol),
+        "hops": "coalesce(cast(size(routes) as bigint), 0)",
+        "streaming": f"flags & {calls.streaming} <> 0" if calls.streaming else "false",
+        **{name: name for name in ("matchtag", "topic", "userid")},
+    }
+    own = {
+        "Request": {
+            "nodeid": "nodeid",
+            "alone": f"case when flags & {no_response} <> 0 then 'noresponse' {untagged}",
+        },
+        "Response": {"errnum": "errnum", "alone": f"case {untagged}"},
+    }
+    other_side = f"CASE sender WHEN '{here}' THEN '{there}' WHEN '{there}' THEN '{here}' ELSE sender END"
+    asker = {"Request": "sender", "Response": other_side}
+    both = (with_sql(select(typed, protocol, name, fields | own[name]), asker=asker[name]) for name in own)
+    return union(both).drop("message", "sender")
 
 
 def _requester(protocol: str) -> str:
@@ -114,36 +157,34 @@ def _requester(protocol: str) -> str:
     return "coalesce(array_join(routes, '!'), '')"
 
 
-def _other_side(sender: str, roles: tuple[str, ...]) -> Column:
-    here, there = roles
-    return F.when(F.col(sender) == here, there).when(F.col(sender) == there, here).otherwise(F.col(sender))
+def _add_keys(messages: DataFrame, state: Frames | None) -> DataFrame:
+    """Return messages and open calls of the state, with two hashes of their keys and `identity`.
 
-
-def _carry(table: DataFrame) -> DataFrame:
-    """Return open calls as the messages that they begin with."""
-    return table.drop("protocol", "date", "service", "outcome", "first_us", "latency_us")
-
-
-def _together(words: DataFrame, carried: Sequence[DataFrame]) -> DataFrame:
-    """Return messages and calls carried over, with two hashes of their keys and `WHO`."""
-    rows = together([words.withColumn("last_mono", F.col("mono")), *carried]) if carried else words
+    An open call is a row like the message that it begins with.
+    """
+    derived = ("protocol", "date", "service", "outcome", "first_us", "latency_us")
+    calls = [table.drop(*derived) for table in stored_rows(state, "requests")]
+    rows = union([messages.withColumn("last_mono", F.col("mono")), *calls]) if calls else messages
     paired = F.col("alone").isNull()
     hashed = F.when(paired, F.xxhash64(*KEY)).otherwise(F.xxhash64("tap", "seq"))
     other = F.when(paired, F.xxhash64(F.lit("call"), *reversed(KEY))).otherwise(F.xxhash64("seq", "tap"))
-    keyed = rows.withColumns({"key": hashed, "key2": other, "who": F.struct(*WHO)})
-    return keyed.drop(*WHO)
+    keyed = rows.withColumns({"key": hashed, "key2": other, "identity": F.struct(*IDENTITY)})
+    return keyed.drop(*IDENTITY)
 
 
-def _asks() -> Column:
-    return F.col("nodeid").isNotNull()
+IS_REQUEST = "nodeid IS NOT NULL"
 
 
-def _known(rows: DataFrame, name: str, message: Column) -> Column:
-    """Return the value from the earlier messages of a call carried over, or from a message."""
-    return F.coalesce(name, message) if name in rows.columns else message
+def _ends_call(which: str = "") -> str:
+    """Return the SQL for whether a message, or the one before it (`before_`), is the last of its call.
+
+    A request has no `errnum`.
+    """
+    streaming = f"coalesce({which}streaming, false)"
+    return f"({which}errnum IS NOT NULL AND (NOT {streaming} OR {which}errnum <> 0))"
 
 
-def _fold(words: DataFrame, taps: DataFrame, calls: Calls) -> DataFrame:
+def _cut_into_calls(rows: DataFrame, taps: DataFrame, calls: Calls) -> DataFrame:
     """Cut the messages of each key into calls; the last message of each becomes its row.
 
     The neighbours of a message show whether it begins a call and whether it ends one. All other
@@ -151,110 +192,75 @@ def _fold(words: DataFrame, taps: DataFrame, calls: Calls) -> DataFrame:
     that row. The messages are sorted once, and nothing is grouped. Windows use plain columns only:
     any other expression adds a column to the exchange.
     """
-    in_order = Window.partitionBy("key", "key2").orderBy("seq")
-    so_far = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    limit = F.lit(GIVEN_UP_S * 1_000_000_000)
-    heard = "last_mono" if "last_mono" in words.columns else "mono"
-    responses = F.count("errnum").over(so_far)
-    if "responses" in words.columns:
-        responses += F.coalesce(F.sum("responses").over(so_far), F.lit(0))
-    beside = words.withColumns(
-        {
-            "all_responses": responses,
-            "all_octets": F.sum("octets").over(so_far),
-            **{f"was_{name}": F.lag(name).over(in_order) for name in ("errnum", "streaming", heard)},
-            **{f"next_{name}": F.lead(name).over(in_order) for name in ("nodeid", "mono")},
-        }
+    window = in_order("key", "key2")
+    so_far = in_order("key", "key2", rows="UNBOUNDED PRECEDING AND CURRENT ROW")
+    limit = GIVEN_UP_S * 1_000_000_000
+
+    def stored_or(name: str, sql: str) -> str:
+        """Return a column of an open call from the state, or a value for a message."""
+        return f"coalesce({name}, {sql})" if name in rows.columns else sql
+
+    last_mono = stored_or("last_mono", "mono")
+    heard = "last_mono" if "last_mono" in rows.columns else "mono"
+    stored_responses = f" + coalesce(sum(responses) {so_far}, 0)" if "responses" in rows.columns else ""
+    beside = with_sql(
+        rows,
+        all_responses=f"count(errnum) {so_far}{stored_responses}",
+        all_octets=f"sum(octets) {so_far}",
+        **{f"before_{name}": f"lag({name}) {window}" for name in ("errnum", "streaming", heard)},
+        **{f"next_{name}": f"lead({name}) {window}" for name in ("nodeid", "mono")},
     )
-    was_silent = F.col("mono") - F.col(f"was_{heard}")
-    is_silent = F.col("next_mono") - F.col(heard)
-    is_latest = is_silent.isNull()
-    cut = beside.withColumns(
-        {
-            "begins": _asks() | was_silent.isNull() | _ends("was_") | (was_silent > limit),
-            "is_latest": is_latest,
-            "is_last": is_latest | F.col("next_nodeid").isNotNull() | _ends() | (is_silent > limit),
-        }
-    ).where("begins or is_last")
-    # Of a call that was carried over the first response is known; else it is the message after the
-    # request.
-    answer = F.when(_asks(), F.when(~F.col("is_last"), F.col("next_mono"))).otherwise(F.col("mono"))
-    own = {"responses": _known(cut, "responses", F.when(_asks(), 0).otherwise(1)), "octets": F.col("octets")}
-    first = cut.withColumns(
-        {
-            "first_mono": _known(cut, "first_mono", answer),
-            **{f"before_{name}": F.col(f"all_{name}") - value for name, value in own.items()},
-        }
+    silence_before, silence_after = f"mono - before_{heard}", f"next_mono - {heard}"
+    cut = with_sql(
+        beside,
+        is_first=f"{IS_REQUEST} OR before_{heard} IS NULL OR {_ends_call('before_')} "
+        f"OR {silence_before} > {limit}",
+        is_latest="next_mono IS NULL",
+        is_last=f"next_mono IS NULL OR next_nodeid IS NOT NULL OR {_ends_call()} OR {silence_after} > {limit}",
+    ).where("is_first OR is_last")
+    # The first response of an open call is known. Else it is the message after the request.
+    response = f"if({IS_REQUEST}, if(is_last, NULL, next_mono), mono)"
+    first = with_sql(
+        cut,
+        first_mono=stored_or("first_mono", response),
+        earlier_responses=f"all_responses - {stored_or('responses', f'if({IS_REQUEST}, 0, 1)')}",
+        earlier_octets="all_octets - octets",
     )
-    taken = (*BEGUN, *(f"before_{name}" for name in SUMMED))
-    told = first.withColumns({f"begun_{name}": F.lag(name).over(in_order) for name in taken})
-    return _rows(told.where("is_last"), taps, limit, calls)
-
-
-def _ends(which: str = "") -> Column:
-    """Return whether nothing comes after a message, or after the one before it (`was_`).
-
-    A request has no `errnum`.
-    """
-    errnum, goes_on = F.col(f"{which}errnum"), F.coalesce(f"{which}streaming", F.lit(False))
-    return errnum.isNotNull() & (~goes_on | (errnum != 0))
-
-
-def _rows(ended: DataFrame, taps: DataFrame, limit: Column, calls: Calls) -> DataFrame:
-    """Return the calls from their last messages."""
-    ended = ended.select("*", *(F.col(f"who.{name}").alias(name) for name in WHO))
-    rows = ended.join(F.broadcast(taps), "tap", "left").select(
-        *WHO,
-        *(_begun(name).alias(name) for name in BEGUN),
-        *((F.col(f"all_{name}") - _begun(f"before_{name}")).alias(name) for name in SUMMED),
-        _known(ended, "last_mono", F.col("mono")).alias("last_mono"),
-        _known(ended, "answered_ts", F.when(~_asks(), F.col("ts"))).alias("answered_ts"),
-        F.when(_ends() | F.col("alone").isNotNull(), F.col("errnum")).alias("errnum"),
-        _ends().alias("ended"),
-        "is_latest",
-        "tap_mono",
+    taken = (*BEGUN, *(f"earlier_{name}" for name in SUMMED))
+    ended = with_sql(first, **{f"begun_{name}": f"lag({name}) {window}" for name in taken}).where("is_last")
+    begun = {name: f"if(is_first, {name}, begun_{name})" for name in taken}
+    given_up = f"coalesce(tap_mono - {last_mono} > {limit}, false)"
+    made = (
+        ended.select("*", "identity.*")
+        .join(F.broadcast(taps), "tap", "left")
+        .selectExpr(
+            *IDENTITY,
+            *(f"{begun[name]} AS {name}" for name in BEGUN),
+            *(f"all_{name} - {begun[f'earlier_{name}']} AS {name}" for name in SUMMED),
+            f"{last_mono} AS last_mono",
+            f"{stored_or('answered_ts', f'if({IS_REQUEST}, NULL, ts)')} AS answered_ts",
+            f"if({_ends_call()} OR alone IS NOT NULL, errnum, NULL) AS errnum",
+            f"{_ends_call()} AS ended",
+            f"is_latest AND NOT {given_up} AS may_continue",
+        )
     )
-    return rows.withColumn("outcome", _outcome(limit, calls))
-
-
-def _begun(name: str) -> Column:
-    return F.when(F.col("begins"), F.col(name)).otherwise(F.col(f"begun_{name}"))
-
-
-def _outcome(limit: Column, calls: Calls) -> Column:
-    recent = F.col("is_latest") & ~F.coalesce(F.col("tap_mono") - F.col("last_mono") > limit, F.lit(False))
-    well = (F.col("errnum") == 0) | (F.col("streaming") & (F.col("errnum") == calls.last))
-    return (
-        F.when(F.col("alone").isNotNull(), F.col("alone"))
-        .when(~_asks() & F.col("ended"), "unasked")
-        .when(F.col("ended") & well, "answered")
-        .when(F.col("ended"), "error")
-        .when(recent, "open")
-        .when(_asks(), "unanswered")
-        .otherwise("unasked")
+    well = f"(errnum = 0 OR (streaming AND errnum = {calls.end_of_stream}))"
+    return with_sql(
+        made,
+        outcome=f"""CASE
+            WHEN alone IS NOT NULL THEN alone
+            WHEN ended AND NOT ({IS_REQUEST}) THEN 'unasked'
+            WHEN ended AND {well} THEN 'answered'
+            WHEN ended THEN 'error'
+            WHEN may_continue THEN 'open'
+            WHEN {IS_REQUEST} THEN 'unanswered'
+            ELSE 'unasked'
+        END""",
     )
 
 
-def _durations() -> dict[str, Column]:
-    over = F.col("outcome").isin("answered", "error")
-    first, last = (F.col(name) - F.col("mono") for name in ("first_mono", "last_mono"))
-    return {
-        "first_us": F.when(_asks(), F.floor(first / 1000)),
-        "latency_us": F.when(over, F.floor(last / 1000)),
-    }
+def _reads(protocol: str) -> tuple[str, ...]:
+    return ("Request", "Response") if specifics_of(protocol).calls else ()
 
 
-def _applies(protocol: str) -> bool:
-    return particulars_of(protocol).calls is not None
-
-
-CONTINUED = (
-    Continued(
-        name="requests",
-        applies=_applies,
-        reads=lambda protocol: ("Request", "Response"),
-        writes={"requests": REQUESTS},
-        keeps={"requests": REQUESTS},
-        advance=advance,
-    ),
-)
+CONTINUED = Continued("requests", _reads, {"requests": REQUESTS}, {"requests": REQUESTS}, advance)

@@ -1,17 +1,16 @@
-"""Removal of second views of connections that two taps saw, so that each connection counts once.
+"""Roll-up `twins`: second views of connections that two taps saw, so that each counts once.
 
 A broker and its peer may both be tapped, and each tap names the connection independently. Both
-names have a part in common where something of the connection is known to both sides: the uuid of
-the child in Flux, the routing id that clients of FILEMQ and NORFAB choose, the name of a NORFAB
-worker. What that part is, the protocol's particulars say (`connection`); elsewhere two taps are
-recognised only where they give one name to a connection, as two taps of one proxy do. A peer of
-another make that lets its socket choose its routing id knows nothing that the other side knows too;
-where both sides of such a one were tapped, choose the taps that count: ``table.where("tap not like
-'client-%'")``.
+names have a part in common if something of the connection is known to both sides: the uuid of the
+child in Flux, the routing id that clients of FILEMQ and NORFAB choose, the name of a NORFAB worker.
+`ProtocolSpecifics.connection` extracts that part. For other protocols two taps are recognised only
+if they give one name to a connection, as two taps of one proxy do. A peer of another
+implementation may let its socket choose its routing id; then nothing is known to both sides, and a
+user chooses the taps that count: ``table.where("tap not like 'client-%'")``.
 
 Of the taps that saw a connection the one with the most messages counts, of equals the one with the
 smallest id. Answers are kept for every tap, because a later portion may show that another tap saw
-more; `twins` says whom to leave out.
+more; `twins` names the views to omit.
 """
 
 from __future__ import annotations
@@ -19,45 +18,52 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from specwire.runtime.spark.answers.answer import STORED, TAP, Frames, RollUp, as_table, table_schema
 from specwire.runtime.spark.answers.dialogs.symbols import dialogs_of
-from specwire.runtime.spark.answers.messages import message_tables, shape, take, together
-from specwire.runtime.spark.answers.particulars import particulars_of
-from specwire.runtime.spark.answers.registry import RollUp
-from specwire.runtime.spark.answers.schemas.conversations import TWINS
-from specwire.runtime.spark.answers.step import Frames
+from specwire.runtime.spark.answers.messages import message_tables, select, union
+from specwire.runtime.spark.answers.protocol_specifics import specifics_of
+
+TWINS = table_schema(
+    *STORED,
+    TAP,
+    "conversation STRING: a connection that another tap saw too, and that is not to be counted",
+    "kept_tap STRING: the tap whose view of the connection counts",
+    "kept_conversation STRING: what that tap names it",
+)
+"""The second views of connections: sums over taps omit these conversations."""
 
 VIEW = ("tap", "conversation")
 
 
 def one_tap(typed: Frames, protocol: str) -> dict[str, DataFrame]:
     """Return the typed tables without the second views of connections that several taps saw."""
-    messages = together(
-        take(typed, protocol, name, noted=VIEW) for name in message_tables(protocol) if name in typed
+    messages = union(
+        select(typed, protocol, name, tap_columns=VIEW) for name in message_tables(protocol) if name in typed
     )
     views = messages.groupBy(*VIEW).agg(F.count("*").alias("messages"))
-    return {name: without_twins(frame, _choose(views, protocol)) for name, frame in typed.items()}
+    return {name: without_twins(frame, _second_views(views, protocol)) for name, frame in typed.items()}
 
 
 def twins(conversations: DataFrame, protocol: str) -> DataFrame:
-    """Return the second views among rows of the table ``conversations``, separately for each day."""
+    """Return the second views among rows of the table `conversations`, separately for each day."""
     views = conversations.where(F.col("protocol") == protocol).groupBy("date", *VIEW)
-    found = _choose(views.agg(F.sum("messages").alias("messages")), protocol, "date")
-    return shape(found, protocol, TWINS)
+    found = _second_views(views.agg(F.sum("messages").alias("messages")), protocol, "date")
+    return as_table(found, protocol, TWINS)
 
 
 def without_twins(frame: DataFrame, twins: DataFrame) -> DataFrame:
     """Return the rows of any table with `tap` and `conversation` that are of no second view."""
-    left_out = F.broadcast(twins.select(*(F.col(name).alias(f"_twin_{name}") for name in VIEW)).distinct())
+    omitted = F.broadcast(twins.select(*(F.col(name).alias(f"_twin_{name}") for name in VIEW)).distinct())
     same = [F.col(name) == F.col(f"_twin_{name}") for name in VIEW]
-    return frame.join(left_out, same, "left_anti")
+    return frame.join(omitted, same, "left_anti")
 
 
-def _choose(views: DataFrame, protocol: str, *days: str) -> DataFrame:
+def _second_views(views: DataFrame, protocol: str, *days: str) -> DataFrame:
     """Return the views that do not count, with the view that does.
 
-    `views` has the messages of each.
+    `views` has the number of messages of each view.
     """
-    connection = F.expr(particulars_of(protocol).connection)
+    connection = F.expr(specifics_of(protocol).connection)
     of_connection = Window.partitionBy(*days, "_connection")
     of_tap = Window.partitionBy(*days, "_connection", "tap")
     counted = views.withColumn("_connection", connection).withColumn("_seen", F.sum("messages").over(of_tap))
@@ -73,17 +79,15 @@ def _choose(views: DataFrame, protocol: str, *days: str) -> DataFrame:
 
 
 def _roll_up(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFrame]:
-    seen = answers.get("conversations")
-    return {} if seen is None else {"twins": twins(seen, protocol)}
+    conversations = answers.get("conversations")
+    return {} if conversations is None else {"twins": twins(conversations, protocol)}
 
 
-ROLL_UPS = (
-    RollUp(
-        name="twins",
-        applies=lambda protocol: bool(dialogs_of(protocol)),
-        reads=lambda protocol: (),
-        reads_answers=("conversations",),
-        writes={"twins": TWINS},
-        compute=_roll_up,
-    ),
+ROLL_UP = RollUp(
+    "twins",
+    lambda protocol: bool(dialogs_of(protocol)),
+    lambda protocol: (),
+    ("conversations",),
+    {"twins": TWINS},
+    _roll_up,
 )

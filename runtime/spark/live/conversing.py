@@ -29,7 +29,7 @@ from specwire.generated.dialog import Dialog
 from specwire.generated.errors import Violation
 from specwire.generated.monitors import Memory
 from specwire.generated.session import DialogSession
-from specwire.runtime.spark.answers.particulars import silence_s
+from specwire.runtime.spark.answers.protocol_specifics import silence_s
 from specwire.runtime.spark.live.noticing import Noticed, dialogs
 
 Kind = Literal["violation", "undecodable", "silent"]

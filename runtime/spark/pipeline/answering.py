@@ -21,7 +21,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from specwire.runtime.spark.answers.registry import Continued, RollUp, continued, roll_ups
+from specwire.runtime.spark.answers.answer import Continued, RollUp
+from specwire.runtime.spark.answers.registry import continued, roll_ups
 from specwire.runtime.spark.pipeline.commit import Area, Run, Steps
 from specwire.runtime.spark.pipeline.store import (
     ANSWERS,

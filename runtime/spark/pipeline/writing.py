@@ -27,7 +27,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
 
-from specwire.runtime.spark.answers.step import OPEN
+from specwire.runtime.spark.answers.answer import OPEN
 from specwire.runtime.spark.pipeline.commit import Area, Run
 from specwire.runtime.spark.pipeline.store import DATE, HOUR, ROW_SCHEMA
 from specwire.runtime.spark.reading.capture import local_path

@@ -21,9 +21,9 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
-from specwire.runtime.spark.answers.particulars import particulars_of
+from specwire.runtime.spark.answers.durations import PER_DECADE, SUBJECT, sum_topics
+from specwire.runtime.spark.answers.protocol_specifics import specifics_of
 from specwire.runtime.spark.answers.taps import without_twins
-from specwire.runtime.spark.answers.topics import BY, PER_DECADE, sum_topics
 from specwire.runtime.spark.protocols import known_protocols
 from specwire.runtime.spark.report.text import EPOCH
 
@@ -213,7 +213,7 @@ def _alone(frame: DataFrame, twins: DataFrame | None) -> DataFrame:
     """Omit the second views of connections, and replace peers' identities by names for people."""
     named = F.col("peer")
     for protocol in known_protocols():
-        name = particulars_of(protocol).peer_name
+        name = specifics_of(protocol).peer_name
         if name != "peer":
             named = F.when(F.col("protocol") == protocol, F.expr(name)).otherwise(named)
     alone = frame if twins is None else without_twins(frame, twins)
@@ -242,8 +242,10 @@ def _topics(topics: DataFrame | None) -> tuple[Topic, ...]:
     """
     if topics is None:
         return ()
-    summed = sum_topics(topics, "protocol", *BY)
-    return _values(_first(summed, [F.desc_nulls_last("p99_us"), F.desc("begun"), *BY], TOPICS_KEPT), Topic)
+    summed = sum_topics(topics, "protocol", *SUBJECT)
+    return _values(
+        _first(summed, [F.desc_nulls_last("p99_us"), F.desc("begun"), *SUBJECT], TOPICS_KEPT), Topic
+    )
 
 
 def _largest(table: DataFrame | None, twins: DataFrame | None) -> tuple[File, ...]:

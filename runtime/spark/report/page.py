@@ -20,7 +20,7 @@ from markupsafe import Markup, escape
 from msgspec.structs import replace
 
 from specwire.runtime.log.text import show
-from specwire.runtime.spark.answers.particulars import takes_time
+from specwire.runtime.spark.answers.protocol_specifics import takes_time
 from specwire.runtime.spark.pipeline.counts import STRETCHES
 from specwire.runtime.spark.pipeline.summary import (
     Bucket,

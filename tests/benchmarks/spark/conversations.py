@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from specwire.runtime.spark.answers.dialogs.conversations import IDLE_S, VIOLATIONS_KEPT, fold
+from specwire.runtime.spark.answers.dialogs.conversations import IDLE_S, VIOLATIONS_KEPT, track
 from specwire.runtime.spark.answers.dialogs.symbols import Alphabet, narrow_rows
 from specwire.runtime.spark.pipeline.answering import SETTINGS
 from specwire.runtime.spark.session.settings import changed_settings
@@ -73,10 +73,12 @@ class Traffic:
         names = ("tap", "conversation")
         consume(self.rows.repartition(*names).sortWithinPartitions(*names, "seq"))
 
-    def follow(self, *, keep: bool = False) -> None:
-        """Run the machines; `keep`: so that a later run can continue."""
+    def follow(self, *, saves_state: bool = False) -> None:
+        """Run the machines; `saves_state`: so that a later run can continue."""
         with changed_settings(self._bench.spark, SETTINGS):
-            consume(fold(self.rows, self._protocol, idle_s=IDLE_S, kept=VIOLATIONS_KEPT, keep=keep))
+            consume(
+                track(self.rows, self._protocol, idle_s=IDLE_S, kept=VIOLATIONS_KEPT, saves_state=saves_state)
+            )
 
     def groups(self) -> Mapping[str, Callable[[], None]]:
         """Return the ways that give each conversation to sessions."""
@@ -96,7 +98,7 @@ def measure(bench: Bench) -> Iterator[Row]:
         ways: Ways = {
             "exchange and sort": whole.sort,
             MACHINES: whole.follow,
-            "machines, to be continued": partial(whole.follow, keep=True),
+            "machines, to be continued": partial(whole.follow, saves_state=True),
         }
         wanted = {MACHINES: AT_MOST}
         for row in bench.take_turns(case, ways, bench.rows, wanted=wanted, warm=warm_rounds(bench)):

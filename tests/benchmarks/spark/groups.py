@@ -13,8 +13,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from specwire.runtime.spark.answers.dialogs.fold import FOLDED
 from specwire.runtime.spark.answers.dialogs.symbols import Alphabet
+from specwire.runtime.spark.answers.dialogs.tracking import TRACKED
 
 NAMES = ("tap", "conversation")
 READINGS = ("strict", "concurrent")
@@ -46,7 +46,7 @@ def count_by_group(rows: DataFrame, protocol: str) -> DataFrame:
 
 
 def follow_by_group(rows: DataFrame, protocol: str, kept: int) -> DataFrame:
-    """Return the rows of `conversations.fold`, with the first `kept` violations of each reading."""
+    """Return the rows of `conversations.track`, with the first `kept` violations of each reading."""
     labels = Alphabet(protocol).labels
     kinds: list[Any] = []
 
@@ -84,6 +84,6 @@ def follow_by_group(rows: DataFrame, protocol: str, kept: int) -> DataFrame:
                 "ended": session.closed, "restarts": 0, "violations": counts[reading],
                 "waiting": sum(session.waiting().values()),
             }  # fmt: skip
-        return pa.Table.from_pylist([found | {"violations": violations or None}], to_arrow_schema(FOLDED))
+        return pa.Table.from_pylist([found | {"violations": violations or None}], to_arrow_schema(TRACKED))
 
-    return rows.groupBy(*NAMES).applyInArrow(follow, FOLDED)
+    return rows.groupBy(*NAMES).applyInArrow(follow, TRACKED)

@@ -1,6 +1,13 @@
-"""Transitions of a reading, memoised as traffic asks for them.
+"""State machines of a protocol's dialogs, for conversations of a capture.
 
-A node is a set of configurations that a conversation may be in. It is a dictionary from symbols to
+A dialog has two readings: *strict* is the rule as written, one message after another; *concurrent*
+is the dialog of peers that do not wait for each other. In a reading, a message leads from one
+configuration to others: none if the message is not allowed, several only for a conversation whose
+beginning was not seen. If replies are paired by key, the keys are not in the configuration, because
+there may be many: a `TokenChange` says which change.
+
+An `Automaton` computes the steps of a reading when traffic first needs them, and keeps them. A
+`Node` is a set of configurations that a conversation may be in. It is a dictionary from symbols to
 transitions that is filled on demand, so each message costs one look-up.
 
 A message that no configuration allows is judged in this order:
@@ -14,14 +21,50 @@ A message that no configuration allows is judged in this order:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 from functools import cached_property
 from typing import NamedTuple
 
-from specwire.generated.dialog import Dialog
-from specwire.runtime.spark.answers.dialogs.readings import Configuration, Reading, TokenChange
-from specwire.runtime.spark.answers.dialogs.symbols import Alphabet, Label
+import msgspec
+
+from specwire.generated.dialog import Dialog, Phase
+from specwire.runtime.spark.answers.dialogs.symbols import Alphabet, Label, Pairing
+
+NOBODY = "?"
+"""Placeholder for a sender that is not a role."""
+
+Take = tuple[int, int | None]
+"""A place to take a token from, and the place it goes to."""
+
+
+class Configuration(NamedTuple):
+    """Position of a conversation.
+
+    Attributes:
+        dialog: which of the protocol's dialogs.
+        state: name of the state, or of the phase.
+        middle: the beginning was not seen, so any request may have come before.
+        fresh: no message has been accepted yet.
+        tokens: number of waiting requests by place, if they are not paired by key.
+        blamed: the side that broke the dialog last; the other side may answer with an error.
+    """
+
+    dialog: int
+    state: str
+    middle: bool = False
+    fresh: bool = True
+    tokens: tuple[tuple[str, int], ...] = ()
+    blamed: str | None = None
+
+
+class TokenChange(NamedTuple):
+    """Change of the tokens with a message's key: put one, or take one from the first place."""
+
+    put: int | None = None
+    takes: tuple[Take, ...] = ()
+
 
 NODES_KEPT = 4096
 """Default for the largest number of nodes. Each number of open requests has its own node."""
@@ -46,17 +89,73 @@ class Transition(NamedTuple):
     change: TokenChange | None
 
 
-class NodeSummary(NamedTuple):
-    """A node in the terms of the answer; `waiting` counts requests that are not paired by key.
+SavedTokens = tuple[tuple[int, int, int], ...]
+"""Place, key and count of tokens; within a place, the longest inactive key comes first."""
 
-    `dialog` is None while several dialogs are possible. `waiting` is 0 while several configurations
-    are.
+
+class Tokens:
+    """The waiting requests of one conversation, by place and key.
+
+    A place keeps at most `open_limit` keys and removes the one that has been inactive longest, like
+    ``machine.Session``, so memory is bounded.
+
+    Attributes:
+        waiting: number of requests.
     """
 
-    dialog: str | None
-    state: str
-    ended: bool
-    waiting: int
+    __slots__ = ("_open_limit", "_places", "waiting")
+
+    def __init__(self, saved: SavedTokens, open_limit: int) -> None:
+        self._open_limit = open_limit
+        self._places: dict[int, OrderedDict[int, int]] = {}
+        self.waiting = 0
+        for place, key, count in saved:
+            self._places.setdefault(place, OrderedDict())[key] = count
+            self.waiting += count
+
+    def apply(self, change: TokenChange, key: int) -> bool:
+        """Put a token, or take one; return False if there is none to take."""
+        if change.put is not None:
+            self._put(change.put, key)
+            return True
+        for place, then in change.takes:
+            keys = self._places.get(place)
+            if keys is None or key not in keys:
+                continue
+            if then == place:
+                keys.move_to_end(key)
+                return True
+            keys[key] -= 1
+            if not keys[key]:
+                del keys[key]
+            self.waiting -= 1
+            if then is not None:
+                self._put(then, key)
+            return True
+        return False
+
+    def clear(self) -> None:
+        """Remove all tokens."""
+        self._places.clear()
+        self.waiting = 0
+
+    def occupied(self) -> list[int]:
+        """Return the places that have tokens."""
+        return sorted(place for place, keys in self._places.items() if keys)
+
+    def saved(self) -> SavedTokens:
+        """Return the tokens as values."""
+        return tuple(
+            (place, key, count) for place, keys in self._places.items() for key, count in keys.items()
+        )
+
+    def _put(self, place: int, key: int) -> None:
+        keys = self._places.setdefault(place, OrderedDict())
+        keys[key] = keys.get(key, 0) + 1
+        keys.move_to_end(key)
+        self.waiting += 1
+        if len(keys) > self._open_limit:
+            self.waiting -= keys.popitem(last=False)[1]
 
 
 class Node(dict[int, Transition]):
@@ -72,30 +171,55 @@ class Node(dict[int, Transition]):
         return transition
 
     @cached_property
-    def summary(self) -> NodeSummary:
-        """Return the node in the terms of the answer."""
-        reading, configurations = self.automaton.reading, self.configurations
-        dialogs = self.automaton.dialogs(self)
-        return NodeSummary(
-            dialog=dialogs[0].name if len(dialogs) == 1 else None,
-            state="|".join(dict.fromkeys(at.state for at in configurations)),
-            ended=all(map(reading.is_closed, configurations)),
-            waiting=sum(count for _, count in configurations[0].tokens) if len(configurations) == 1 else 0,
-        )
+    def dialogs(self) -> list[Dialog]:
+        """The possible dialogs."""
+        numbers = dict.fromkeys(at.dialog for at in self.configurations)
+        return [self.automaton.alphabet.dialogs[number] for number in numbers]
+
+    @cached_property
+    def dialog(self) -> str | None:
+        """Name of the dialog, None while several are possible."""
+        return self.dialogs[0].name if len(self.dialogs) == 1 else None
+
+    @cached_property
+    def state(self) -> str:
+        """The possible states."""
+        return "|".join(dict.fromkeys(at.state for at in self.configurations))
+
+    @cached_property
+    def ended(self) -> bool:
+        """Whether no message may follow."""
+        return all(map(self.automaton.is_closed, self.configurations))
+
+    @cached_property
+    def waiting(self) -> int:
+        """Number of requests that are not paired by key; 0 while several configurations are possible."""
+        several = len(self.configurations) > 1
+        return 0 if several else sum(count for _, count in self.configurations[0].tokens)
 
 
 class Automaton:
-    """The nodes met so far of a reading.
+    """Steps of one reading, and the nodes met so far.
 
     Attributes:
+        name: name of the reading.
+        places: places of tokens, each with the number of its dialog. A `TokenChange` has indices of
+            it.
         start: the node where a conversation begins.
     """
 
-    def __init__(self, alphabet: Alphabet, reading: Reading) -> None:
+    def __init__(self, name: str, alphabet: Alphabet, dialogs: Sequence[Dialog]) -> None:
+        self.name = name
         self.alphabet = alphabet
-        self.reading = reading
+        self._dialogs = dialogs
+        places = ((number, place) for number, dialog in enumerate(dialogs) for place in _places(dialog))
+        self.places = tuple(dict.fromkeys(places))
+        self._numbers = {place: number for number, place in enumerate(self.places)}
+        self._begin = [
+            Configuration(number, next(iter(dialog.phases))) for number, dialog in enumerate(dialogs)
+        ]
         self._nodes: dict[tuple[Configuration, ...], Node] = {}
-        self.start = self.node(reading.begin())
+        self.start = self.node(self._begin)
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -110,29 +234,25 @@ class Automaton:
     def clear(self) -> None:
         """Remove all nodes. A node in use must be replaced by a new one of its configurations."""
         self._nodes.clear()
-        self.start = self.node(self.reading.begin())
+        self.start = self.node(self._begin)
 
     def transition(self, node: Node, symbol: int) -> Transition:
         """Return the transition of a symbol at a node."""
         label = self.alphabet.labels[symbol]
         verdict, origins, found = self._judge(node, label)
         if found:
-            return Transition(self.node(found), verdict, self._change(origins, label))
-        return Transition(
-            self.node(self.reading.blame(at, label) for at in node.configurations), verdict, None
-        )
+            changes = (self._change(at, label) for at in origins if any(self._follow(at, label)))
+            change = next(filter(None, changes), None)
+            return Transition(self.node(found), verdict, change)
+        return Transition(self.node(self._blame(at, label) for at in node.configurations), verdict, None)
 
     def expected(self, node: Node, waiting: Sequence[int]) -> list[str]:
         """Return the labels that are allowed at a node, given the places in which keys wait."""
-        return list(
-            dict.fromkeys(name for at in node.configurations for name in self.reading.expected(at, waiting))
-        )
+        return list(dict.fromkeys(name for at in node.configurations for name in self._expected(at, waiting)))
 
-    def dialogs(self, node: Node) -> list[Dialog]:
-        """Return the dialogs that are possible at a node."""
-        return [
-            self.alphabet.dialogs[number] for number in dict.fromkeys(at.dialog for at in node.configurations)
-        ]
+    def is_closed(self, at: Configuration) -> bool:
+        """Return whether no message may follow."""
+        return self._dialogs[at.dialog].phases[at.state].closed
 
     def _judge(
         self, node: Node, label: Label
@@ -144,17 +264,121 @@ class Automaton:
             return Verdict.SENDER, (), []
         tries: list[tuple[Verdict, Sequence[Configuration]]] = [(Verdict.ALLOWED, node.configurations)]
         if all(at.fresh and not at.middle for at in node.configurations):
-            tries.append((Verdict.MIDDLE, self.reading.anywhere()))
-        ended = {at.dialog for at in node.configurations if self.reading.is_closed(at)}
-        tries.append((Verdict.RESTART, [at for at in self.reading.begin() if at.dialog in ended]))
+            anywhere = [
+                Configuration(number, state, middle=True)
+                for number, dialog in enumerate(self._dialogs)
+                for state in dialog.phases
+            ]
+            tries.append((Verdict.MIDDLE, anywhere))
+        ended = {at.dialog for at in node.configurations if self.is_closed(at)}
+        tries.append((Verdict.RESTART, [at for at in self._begin if at.dialog in ended]))
         for verdict, origins in tries:
-            found = [then for at in origins for then in self.reading.follow(at, label)]
+            found = [then for at in origins for then in self._follow(at, label)]
             if found:
                 return verdict, origins, found
         return Verdict.UNEXPECTED, (), []
 
-    def _change(self, origins: Sequence[Configuration], label: Label) -> TokenChange | None:
-        for at in origins:
-            if any(self.reading.follow(at, label)) and (change := self.reading.change(at, label)):
-                return change
+    def _follow(self, at: Configuration, label: Label) -> Iterator[Configuration]:
+        """Yield the configurations after a message; none if it is not allowed."""
+        dialog, name = self._dialogs[at.dialog], str(label)
+        phase, accepted = dialog.phases[at.state], at._replace(fresh=False)
+        if not phase.closed and (then := self._reply(at, label)) is not None:
+            yield then
+            if not at.middle:  # else it is unknown whether a request waits for this
+                return
+        if name in phase.moves:
+            yield accepted._replace(state=phase.moves[name])
+        elif name in phase.starts:
+            state, place = phase.starts[name]
+            moved = accepted._replace(state=state)
+            puts = place is not None and label.pairing is Pairing.KEYED and not (dialog.key or at.middle)
+            yield _add(moved, place, 1) if puts and place is not None else moved
+        elif name in dialog.errors and at.blamed not in (None, label.sender):
+            closed = next(name for name, phase in dialog.phases.items() if phase.closed)
+            yield accepted._replace(state=closed, blamed=None)
+
+    def _change(self, at: Configuration, label: Label) -> TokenChange | None:
+        """Return how an allowed message changes the tokens with its key; None if it does not."""
+        dialog, name = self._dialogs[at.dialog], str(label)
+        if not dialog.key or at.middle or label.pairing is Pairing.KEYLESS:
+            return None
+        phase = dialog.phases[at.state]
+        if name in dialog.replies:
+            number = self._numbers
+            takes = (
+                (number[at.dialog, place], None if then is None else number[at.dialog, then])
+                for place, then in dialog.replies[name]
+            )
+            return TokenChange(takes=tuple(takes))
+        place = phase.starts[name][1] if name in phase.starts else None
+        if place is None or label.pairing is Pairing.UNANSWERED:
+            return None
+        return TokenChange(put=self._numbers[at.dialog, place])
+
+    def _blame(self, at: Configuration, label: Label) -> Configuration:
+        """Return the configuration after a violation."""
+        return at._replace(blamed=label.sender or NOBODY) if self._dialogs[at.dialog].errors else at
+
+    def _expected(self, at: Configuration, waiting: Sequence[int]) -> Iterator[str]:
+        """Yield the allowed labels, given the places in which keys wait."""
+        dialog = self._dialogs[at.dialog]
+        phase = dialog.phases[at.state]
+        yield from phase.moves
+        if not phase.closed:
+            held = {place for place, _ in at.tokens} | {
+                self.places[number][1] for number in waiting if self.places[number][0] == at.dialog
+            }
+            for label, takes in dialog.replies.items():
+                if at.middle or any(place in held for place, _ in takes):
+                    yield label
+        yield from phase.starts
+
+    def _reply(self, at: Configuration, label: Label) -> Configuration | None:
+        """Return the configuration after a reply; None if no request waits for it."""
+        dialog, accepted = self._dialogs[at.dialog], at._replace(fresh=False)
+        takes = dialog.replies.get(str(label))
+        if takes is None:
+            return None
+        if label.pairing is Pairing.KEYLESS:
+            return None if str(label) in dialog.phases[at.state].moves else accepted
+        if at.middle:
+            return accepted
+        if dialog.key:  # the tokens are checked separately; at the beginning there are none
+            return None if at.fresh else accepted
+        for place, then in takes:
+            if any(held == place for held, _ in at.tokens):
+                taken = _add(accepted, place, -1)
+                return taken if then is None else _add(taken, then, 1)
         return None
+
+
+def both_readings(alphabet: Alphabet) -> tuple[Automaton, Automaton]:
+    """Return the automata of the strict and the concurrent reading of a protocol's dialogs.
+
+    The strict reading is a dialog in which each state is a phase, and no reply waits for a request.
+    """
+    strict = [
+        msgspec.structs.replace(
+            dialog,
+            phases={state: Phase(moves, {}) for state, moves in dialog.strict.items()},
+            replies={},
+            errors=(),
+            key=(),
+        )
+        for dialog in alphabet.dialogs
+    ]
+    return Automaton("strict", alphabet, strict), Automaton("concurrent", alphabet, alphabet.dialogs)
+
+
+def _places(dialog: Dialog) -> Iterator[str]:
+    for phase in dialog.phases.values():
+        yield from (place for _, place in phase.starts.values() if place is not None)
+    for takes in dialog.replies.values():
+        for place, then in takes:
+            yield from (place,) if then is None else (place, then)
+
+
+def _add(at: Configuration, place: str, number: int) -> Configuration:
+    tokens = dict(at.tokens)
+    tokens[place] = tokens.get(place, 0) + number
+    return at._replace(tokens=tuple((place, count) for place, count in sorted(tokens.items()) if count))

@@ -1,4 +1,4 @@
-"""Conversations and their violations: an answer that continues from run to run.
+"""Tables `conversations` and `violations`: a continued answer.
 
 A conversation is over when its tap has seen other messages for `idle_s` since, by the tap's own
 clock. A tap has ended, and its conversations with it, if it has no new messages and is a day behind
@@ -7,25 +7,54 @@ the taps that have some. Violations never change.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField
 
-from specwire.runtime.spark.answers.dialogs.fold import FOLDED, Fold
-from specwire.runtime.spark.answers.dialogs.symbols import Alphabet, dialogs_of, narrow_rows
-from specwire.runtime.spark.answers.registry import Continued
-from specwire.runtime.spark.answers.schemas.conversations import (
-    CONVERSATIONS,
-    OPEN_CONVERSATIONS,
-    VIOLATIONS,
-    WATCHED,
+from specwire.runtime.spark.answers.answer import (
+    CONNECTION,
+    PLACE,
+    Continued,
+    Frames,
+    Step,
+    as_table,
+    table_schema,
 )
-from specwire.runtime.spark.answers.step import OPEN, Frames, Step
-from specwire.runtime.spark.decoding.tables import ERRORS
-from specwire.runtime.spark.protocols import load_schemas
+from specwire.runtime.spark.answers.dialogs.symbols import Alphabet, dialogs_of, narrow_rows
+from specwire.runtime.spark.answers.dialogs.tracking import READING, TRACKED, VIOLATION, ConversationTracker
+from specwire.runtime.spark.answers.messages import message_tables
+
+CONVERSATIONS = table_schema(
+    *PLACE,
+    "first_seq BIGINT: seq of its first message; with tap and conversation, the row's key",
+    "last_seq BIGINT: seq of its last message",
+    "first_ts TIMESTAMP: when the tap saw the first message, UTC",
+    "last_ts TIMESTAMP: when the tap saw the last message, UTC",
+    "duration_us BIGINT (microseconds): from the first to the last message",
+    "messages BIGINT: messages, undecodable ones included",
+    "errors BIGINT: messages that did not decode",
+    StructField("strict", READING, metadata={"comment": "the dialog as written: one message after another"}),
+    StructField(
+        "concurrent", READING, metadata={"comment": "the dialog of peers that do not wait for each other"}
+    ),
+)
+"""One row for each conversation; `date` is that of `first_ts`. After a long silence it is another row."""
+
+VIOLATIONS = table_schema(
+    *PLACE,
+    "first_seq BIGINT: seq of the conversation's first message",
+    *VIOLATION,
+)
+"""Messages that broke the dialog: the first few of each conversation and reading."""
+
+OPEN_CONVERSATIONS = table_schema(
+    *CONNECTION,
+    "carried STRING: its row and the states of the machines, JSON",
+)
+"""State: the conversations that may continue."""
 
 IDLE_S = 6 * 3600.0
 """Silence after which a conversation is over: longer than clients wait between requests."""
@@ -46,7 +75,7 @@ def advance(
     idle_s: float = IDLE_S,
     kept: int = VIOLATIONS_KEPT,
 ) -> Step:
-    """Follow the conversations in new messages; see `specwire.runtime.spark.answers.step`.
+    """Follow the conversations in new messages; see `specwire.runtime.spark.answers.answer.Advance`.
 
     Runs the machines immediately. Their rows stay in Spark's cache until the step is released.
 
@@ -55,48 +84,51 @@ def advance(
     """
     before = None if state is None else state[STATE]
     rows = narrow_rows(typed, Alphabet(protocol), before)
-    folded = fold(rows, protocol, idle_s=idle_s, kept=kept, keep=True).persist()
-    is_over = _is_over(folded, before, idle_s)
+    tracked = track(rows, protocol, idle_s=idle_s, kept=kept, saves_state=True).persist()
+    is_over = _is_over(tracked, before, idle_s)
     return Step(
         rows={
-            "conversations": _conversations(folded, protocol, (~is_over).alias(OPEN)),
-            "violations": _violations(folded, protocol, F.lit(False).alias(OPEN)),
+            "conversations": _conversations(tracked, protocol, ~is_over),
+            "violations": _violations(tracked, protocol, F.lit(False)),
         },
-        state={STATE: _select(folded.where(~is_over), OPEN_CONVERSATIONS, {})},
-        cached=(folded,),
+        state={STATE: as_table(tracked.where(~is_over), protocol, OPEN_CONVERSATIONS)},
+        cached=(tracked,),
     )
 
 
 def conversations(
     typed: Frames, protocol: str, *, idle_s: float = IDLE_S, kept: int = VIOLATIONS_KEPT
 ) -> dict[str, DataFrame]:
-    """Return the tables ``conversations`` and ``violations`` of all messages in `typed`.
+    """Return the tables `conversations` and `violations` of all messages in `typed`.
 
     Both are plans: each runs over the messages when it is read. Raises InputError for a protocol
     without a dialog.
     """
     rows = narrow_rows(typed, Alphabet(protocol))
-    folded = fold(rows, protocol, idle_s=idle_s, kept=kept, keep=False)
-    return {"conversations": _conversations(folded, protocol), "violations": _violations(folded, protocol)}
+    tracked = track(rows, protocol, idle_s=idle_s, kept=kept, saves_state=False)
+    return {
+        "conversations": _conversations(tracked, protocol),
+        "violations": _violations(tracked, protocol),
+    }
 
 
-def fold(rows: DataFrame, protocol: str, *, idle_s: float, kept: int, keep: bool) -> DataFrame:
-    """Run the machines over narrow rows; returns the columns of `fold.FOLDED`."""
+def track(rows: DataFrame, protocol: str, *, idle_s: float, kept: int, saves_state: bool) -> DataFrame:
+    """Run the machines over narrow rows; returns the columns of `TRACKED`."""
     idle_ns = int(idle_s * 1e9)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return Fold(protocol, idle_ns=idle_ns, kept=kept, keep=keep).run(batches)
+        return ConversationTracker(protocol, idle_ns=idle_ns, kept=kept, saves_state=saves_state).run(batches)
 
     names = ("tap", "conversation")
-    return rows.repartition(*names).sortWithinPartitions(*names, "seq").mapInArrow(run, FOLDED)
+    return rows.repartition(*names).sortWithinPartitions(*names, "seq").mapInArrow(run, TRACKED)
 
 
-def _is_over(folded: DataFrame, before: DataFrame | None, idle_s: float) -> Column:
+def _is_over(tracked: DataFrame, before: DataFrame | None, idle_s: float) -> Column:
     """Return whether a conversation is too far behind its tap, or its tap has ended.
 
     Runs the machines.
     """
-    taps = _latest_of_taps(folded, before)
+    taps = _latest_of_taps(tracked, before)
     # Clocks of two hosts may be days apart: a tap with new messages lives, whatever its clock.
     newest = max((ts for _, ts, new in taps.values() if new), default=0)
     ended = [
@@ -111,9 +143,9 @@ def _is_over(folded: DataFrame, before: DataFrame | None, idle_s: float) -> Colu
     return is_over
 
 
-def _latest_of_taps(folded: DataFrame, before: DataFrame | None) -> dict[str, tuple[int, int, int]]:
+def _latest_of_taps(tracked: DataFrame, before: DataFrame | None) -> dict[str, tuple[int, int, int]]:
     """Return for each tap its greatest `mono` and `ts`, and how many messages of it are new."""
-    rows = folded.select("tap", "last_mono", "last_ts", "messages")
+    rows = tracked.select("tap", "last_mono", "last_ts", "messages")
     if before is not None:
         known = F.get_json_object("carried", "$.messages").cast("long")
         nothing = F.lit(None).cast("long")
@@ -123,49 +155,34 @@ def _latest_of_taps(folded: DataFrame, before: DataFrame | None) -> dict[str, tu
     return {row["tap"]: (row["mono"], row["ts"], row["new"]) for row in latest.collect()}
 
 
-def _conversations(folded: DataFrame, protocol: str, *more: Column) -> DataFrame:
+def _conversations(tracked: DataFrame, protocol: str, is_open: Column | None = None) -> DataFrame:
     first_ts = F.timestamp_micros("first_ts")
-    computed = {
-        "protocol": F.lit(protocol),
-        "date": F.to_date(first_ts),
-        "first_ts": first_ts,
-        "last_ts": F.timestamp_micros("last_ts"),
-        "duration_us": (F.col("last_mono") - F.col("first_mono")) / 1000,
-        "strict": F.col("strict").cast(WATCHED),
-        "concurrent": F.col("concurrent").cast(WATCHED),
-    }
-    return _select(folded, CONVERSATIONS, computed, *more)
-
-
-def _violations(folded: DataFrame, protocol: str, *more: Column) -> DataFrame:
-    found = folded.select("tap", "conversation", "peer", "first_seq", F.inline("violations"))
-    ts = F.timestamp_micros("ts")
-    computed = {"protocol": F.lit(protocol), "date": F.to_date(ts), "ts": ts}
-    return _select(found, VIOLATIONS, computed, *more)
-
-
-def _select(frame: DataFrame, schema: StructType, computed: Mapping[str, Column], *more: Column) -> DataFrame:
-    """Return the columns of a schema, with comments: `computed` ones, the others from `frame`."""
-    columns = (
-        computed.get(field.name, F.col(field.name))
-        .cast(field.dataType)
-        .alias(field.name, metadata=field.metadata)
-        for field in schema
+    return as_table(
+        tracked,
+        protocol,
+        CONVERSATIONS,
+        is_open=is_open,
+        date=F.to_date(first_ts),
+        first_ts=first_ts,
+        last_ts=F.timestamp_micros("last_ts"),
+        duration_us=(F.col("last_mono") - F.col("first_mono")) / 1000,
     )
-    return frame.select(*columns, *more)
+
+
+def _violations(tracked: DataFrame, protocol: str, is_open: Column | None = None) -> DataFrame:
+    rows = tracked.select("tap", "conversation", "peer", "first_seq", F.inline("violations"))
+    timed = rows.withColumn("ts", F.timestamp_micros("ts"))
+    return as_table(timed, protocol, VIOLATIONS, is_open=is_open)
 
 
 def _reads(protocol: str) -> tuple[str, ...]:
-    return (*load_schemas(protocol).SCHEMAS, ERRORS)
+    return message_tables(protocol) if dialogs_of(protocol) else ()
 
 
-CONTINUED = (
-    Continued(
-        name="conversations",
-        applies=lambda protocol: bool(dialogs_of(protocol)),
-        reads=_reads,
-        writes={"conversations": CONVERSATIONS, "violations": VIOLATIONS},
-        keeps={STATE: OPEN_CONVERSATIONS},
-        advance=advance,
-    ),
+CONTINUED = Continued(
+    "conversations",
+    _reads,
+    {"conversations": CONVERSATIONS, "violations": VIOLATIONS},
+    {STATE: OPEN_CONVERSATIONS},
+    advance,
 )

@@ -9,18 +9,17 @@ to the conversation ``""`` of its tap.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from enum import IntEnum
 from functools import reduce
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import IntegerType, LongType, ShortType
+from pyspark.sql.types import IntegralType
 
 from specwire.generated.dialog import Dialog
-from specwire.runtime.spark.answers.step import Frames
-from specwire.runtime.spark.decoding.shape import NOTED
+from specwire.runtime.spark.answers.answer import Frames
+from specwire.runtime.spark.answers.messages import stored_names, union
 from specwire.runtime.spark.decoding.tables import ERRORS
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_machine, load_schemas
@@ -81,11 +80,6 @@ class Alphabet:
         position = len(self.messages) if message is None else self.messages.index(message)
         return position * (len(self.roles) + 1) * len(Pairing)
 
-    def symbol(self, message: str | None, sender: str | None, pairing: Pairing = Pairing.KEYED) -> int:
-        """Return the symbol of a message."""
-        role = self.roles.index(sender) if sender in self.roles else len(self.roles)
-        return self.base(message) + role * len(Pairing) + pairing
-
     @property
     def key(self) -> tuple[str, ...]:
         """The fields by which replies are paired; empty if they are not paired by key."""
@@ -99,17 +93,14 @@ def dialogs_of(protocol: str) -> tuple[Dialog, ...]:
     no reply changes the phase, no error answers a violation, and all dialogs have the same key.
     """
     dialogs = tuple(getattr(load_machine(protocol), "DIALOGS", {}).values())
-    pairings = {(dialog.key, *map(_frozen, (dialog.keyless, dialog.unanswered))) for dialog in dialogs}
-    return dialogs if len(pairings) <= 1 and all(map(_can_be_followed, dialogs)) else ()
-
-
-def _can_be_followed(dialog: Dialog) -> bool:
-    moved = {label for phase in dialog.phases.values() for label in (*phase.moves, *phase.starts)}
-    return not dialog.key or not (dialog.errors or moved & set(dialog.replies))
-
-
-def _frozen(values: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    return tuple(values.items())
+    pairings = {
+        (dialog.key, tuple(dialog.keyless.items()), tuple(dialog.unanswered.items())) for dialog in dialogs
+    }
+    for dialog in dialogs:
+        moved = {label for phase in dialog.phases.values() for label in (*phase.moves, *phase.starts)}
+        if dialog.key and (dialog.errors or moved & dialog.replies.keys()):
+            return ()
+    return dialogs if len(pairings) <= 1 else ()
 
 
 def narrow_rows(typed: Frames, alphabet: Alphabet, state: DataFrame | None = None) -> DataFrame:
@@ -127,52 +118,39 @@ def narrow_rows(typed: Frames, alphabet: Alphabet, state: DataFrame | None = Non
         if (message or ERRORS) in typed
     ]
     if state is not None:
-        frames.append(_states(state))
+        numbers = {"seq": BEFORE_ALL, "ts": 0, "mono": 0, "key": 0}
+        frames.append(
+            state.select(
+                *("tap", "conversation", "peer", "carried"),
+                F.lit(STATE).alias("symbol"),
+                *(F.lit(value).cast("long").alias(name) for name, value in numbers.items()),
+            )
+        )
     if not frames:
         raise InputError(f"no typed table of protocol {alphabet.protocol!r} is given")
-    rows = reduce(DataFrame.unionByName, frames)
+    rows = union(frames)
     return rows if alphabet.key else rows.drop("key")
 
 
-def _states(state: DataFrame) -> DataFrame:
-    return state.select(
-        "tap",
-        "conversation",
-        "peer",
-        F.lit(BEFORE_ALL).cast("long").alias("seq"),
-        F.lit(0).cast("long").alias("ts"),
-        F.lit(0).cast("long").alias("mono"),
-        F.lit(STATE).alias("symbol"),
-        F.lit(None).cast("string").alias("sender"),
-        "carried",
-        F.lit(0).cast("long").alias("key"),
-    )
-
-
 def _messages(frame: DataFrame, alphabet: Alphabet, message: str | None) -> DataFrame:
-    noted = _noted_names(frame.columns)
-    sender = F.col(noted["sender"])
+    stored = stored_names(alphabet.protocol, message or ERRORS)
+    sender = F.col(stored["sender"])
     role = F.lit(len(alphabet.roles))
     for number, letter in enumerate(alphabet.roles):
         role = F.when(sender == letter, number).otherwise(role)
     symbol = F.lit(alphabet.base(message)) + role * len(Pairing) + _pairing(frame, alphabet)
     return frame.select(
-        _name(F.col(noted["tap"])).alias("tap"),
-        _name(F.col(noted["conversation"])).alias("conversation"),
-        F.nullif(_name(F.col(noted["peer"])), F.lit("")).alias("peer"),
-        F.coalesce(noted["seq"], F.lit(-1)).cast("long").alias("seq"),
-        F.coalesce(F.unix_micros(noted["ts"]), F.lit(0)).cast("long").alias("ts"),
-        F.coalesce(noted["mono"], F.lit(0)).cast("long").alias("mono"),
+        _name(F.col(stored["tap"])).alias("tap"),
+        _name(F.col(stored["conversation"])).alias("conversation"),
+        F.nullif(_name(F.col(stored["peer"])), F.lit("")).alias("peer"),
+        F.coalesce(stored["seq"], F.lit(-1)).cast("long").alias("seq"),
+        F.coalesce(F.unix_micros(stored["ts"]), F.lit(0)).cast("long").alias("ts"),
+        F.coalesce(stored["mono"], F.lit(0)).cast("long").alias("mono"),
         symbol.cast("int").alias("symbol"),
         F.when(~sender.isin(*alphabet.roles), _name(sender)).alias("sender"),
         F.lit(None).cast("string").alias("carried"),
         _key(frame, alphabet).alias("key"),
     )
-
-
-def _noted_names(columns: Collection[str]) -> dict[str, str]:
-    """Return the names of the noted columns: a field of the message may have the same name."""
-    return {name: f"_{name}" if f"_{name}" in columns else name for name in NOTED.fieldNames()}
 
 
 def _name(text: Column) -> Column:
@@ -183,33 +161,21 @@ def _name(text: Column) -> Column:
 
 
 def _pairing(frame: DataFrame, alphabet: Alphabet) -> Column:
-    dialog = alphabet.dialogs[0]
-    pairing = F.lit(int(Pairing.KEYED))
-    if _has(frame, dialog.unanswered):
+    dialog, pairing, columns = alphabet.dialogs[0], F.lit(int(Pairing.KEYED)), set(frame.columns)
+    if dialog.unanswered and dialog.unanswered.keys() <= columns:
         bits = [F.col(name).bitwiseAND(value) == value for name, value in dialog.unanswered.items()]
-        pairing = F.when(_all(bits), int(Pairing.UNANSWERED)).otherwise(pairing)
-    if _has(frame, dialog.keyless):
+        pairing = F.when(reduce(Column.__and__, bits), int(Pairing.UNANSWERED)).otherwise(pairing)
+    if dialog.keyless and dialog.keyless.keys() <= columns:
         equal = [F.col(name) == value for name, value in dialog.keyless.items()]
-        pairing = F.when(_all(equal), int(Pairing.KEYLESS)).otherwise(pairing)
+        pairing = F.when(reduce(Column.__and__, equal), int(Pairing.KEYLESS)).otherwise(pairing)
     return pairing
-
-
-def _has(frame: DataFrame, fields: Mapping[str, int]) -> bool:
-    return bool(fields) and all(name in frame.columns for name in fields)
-
-
-def _all(conditions: list[Column]) -> Column:
-    return reduce(Column.__and__, conditions)
 
 
 def _key(frame: DataFrame, alphabet: Alphabet) -> Column:
     """Return a hash of the key's fields. Integers of any width hash alike."""
-    fields = [_widened(frame, name) for name in alphabet.key if name in frame.columns]
-    if not fields:
-        return F.lit(0).cast("long")
-    return F.xxhash64(*fields)
-
-
-def _widened(frame: DataFrame, name: str) -> Column:
-    kind = frame.schema[name].dataType
-    return F.col(name).cast("long") if isinstance(kind, ShortType | IntegerType | LongType) else F.col(name)
+    fields = [
+        F.col(name).cast("long") if isinstance(frame.schema[name].dataType, IntegralType) else F.col(name)
+        for name in alphabet.key
+        if name in frame.columns
+    ]
+    return F.xxhash64(*fields) if fields else F.lit(0).cast("long")

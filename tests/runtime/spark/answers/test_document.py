@@ -8,8 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from specwire.generated import filemq, flux
-from specwire.runtime.spark.answers import graph, requests, topics, transfers
-from specwire.runtime.spark.answers.particulars import Numbers, Particulars
+from specwire.runtime.spark.answers import durations, protocol_specifics, requests, traffic, transfers
 from tests.docs.page import blocks
 from tests.runtime.spark.answers.traffic import Seen, capture_rows, typed_of
 
@@ -48,15 +47,13 @@ def names(spark: SparkSession) -> dict[str, object]:
         "more": typed_of(spark, file[5:], "filemq"),
         "of_flux": of_flux,
         "requests": asked,
-        "topics": topics.topics({}, {"requests": asked}, "flux")["topics"],
-        "nodes": graph.graph(of_flux, {"requests": asked}, "flux")["nodes"],
-        "Numbers": Numbers,
-        "Particulars": Particulars,
+        "topics": durations.topics({}, {"requests": asked}, "flux")["topics"],
     }
 
 
-def test_examples_run(names: dict[str, object], spark: SparkSession) -> None:
+def test_examples_run(names: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
     """One after the other, as they stand on the page."""
+    monkeypatch.setattr(protocol_specifics, "SPECIFICS", dict(protocol_specifics.SPECIFICS))
     for block in CODE:
         if block.language == "py":
             given = names | ({"typed": names["of_flux"]} if '"flux"' in block.text else {})
@@ -73,6 +70,12 @@ def test_queries_run(names: dict[str, object], spark: SparkSession) -> None:
     asked.createOrReplaceTempView("requests")
     file = typed_of(spark, capture_rows(FILE, "filemq"), "filemq")
     transfers.advance(file, "filemq").whole()["transfers"].createOrReplaceTempView("transfers")
-    by_topic, by_peer = (spark.sql(block.text).collect() for block in CODE if block.language == "sql")
+    calls = typed_of(spark, capture_rows(CALLS, "flux"), "flux")
+    traffic.graph(calls, {}, "flux")["nodes"].createOrReplaceTempView("nodes")
+    by_topic, by_peer, senders = (
+        spark.sql(block.text).collect() for block in CODE if block.language == "sql"
+    )
     assert sorted((row["topic"], row[1]) for row in by_topic) == [("kvs.get", 1), ("kvs.put", 1)]
     assert [row["peer"] for row in by_peer] == ["p1"]
+    # Each message has a topic of 7 octets and a header of 20.
+    assert sorted(map(tuple, senders)) == [("p1", "C", 54), ("tap", "S", 54)]

@@ -8,9 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from specwire.generated import filemq, flux
-from specwire.runtime.spark.answers.health import advance, silent_after
-from specwire.runtime.spark.answers.reconnects import OVER_S
-from specwire.runtime.spark.answers.silences import GIVEN_UP_S
+from specwire.runtime.spark.answers.health import GIVEN_UP_S, OVER_S, advance, silent_after
 from tests.runtime.spark.answers.traffic import (
     Row,
     Seen,

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from specwire.runtime.spark.answers.step import OPEN, Advance, Frames
+from specwire.runtime.spark.answers.answer import OPEN, Advance, Frames
 from specwire.runtime.spark.decoding.tables import ERRORS
 from specwire.runtime.spark.protocols import load_columns, load_schemas
 

@@ -19,8 +19,7 @@ from pyspark.sql.types import DataType, DateType, LongType, StringType, StructFi
 
 from specwire.runtime.capture.link import Captured
 from specwire.runtime.capture.segments import Source, build_table, list_files, write_segment
-from specwire.runtime.spark.answers.registry import Continued, RollUp
-from specwire.runtime.spark.answers.step import OPEN, Step
+from specwire.runtime.spark.answers.answer import OPEN, Continued, RollUp, Step
 from specwire.runtime.spark.errors import JobError
 from specwire.runtime.spark.pipeline import advance as advancing
 from specwire.runtime.spark.pipeline import answering
@@ -92,9 +91,7 @@ def of_filemq(protocol: str) -> bool:
 def answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have these answers and no others."""
     reads = ("Nom", "Kthxbai")
-    talks = Continued(
-        "talks", of_filemq, lambda _: reads, {"talks": TALKS}, {"open_talks": OPEN_TALKS}, count_talks
-    )
+    talks = Continued("talks", lambda _: reads, {"talks": TALKS}, {"open_talks": OPEN_TALKS}, count_talks)
     days = RollUp("days", of_filemq, lambda _: reads, ("talks",), {"days": DAYS}, count_days)
     monkeypatch.setattr(answering, "continued", lambda protocol: iter([talks] * of_filemq(protocol)))
     monkeypatch.setattr(answering, "roll_ups", lambda protocol: iter([days] * of_filemq(protocol)))

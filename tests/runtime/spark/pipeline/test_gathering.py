@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from specwire.runtime.spark.answers.step import OPEN
+from specwire.runtime.spark.answers.answer import OPEN
 from specwire.runtime.spark.pipeline import merging
 from specwire.runtime.spark.pipeline.commit import Area, begin, visible_files
 from specwire.runtime.spark.pipeline.merging import merge_small

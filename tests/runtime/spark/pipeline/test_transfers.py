@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from specwire.runtime.spark.answers.schemas.transfers import TRANSFERS
+from specwire.runtime.spark.answers.transfers import TRANSFERS
 from specwire.runtime.spark.pipeline import summing
 from specwire.runtime.spark.pipeline.summary import Transfer
 

@@ -11,11 +11,12 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, BinaryType, DateType, LongType, StringType, StructField, StructType
 
-from specwire.runtime.spark.answers.schemas.conversations import CONVERSATIONS, TWINS, VIOLATIONS
-from specwire.runtime.spark.answers.schemas.graph import EDGES
-from specwire.runtime.spark.answers.schemas.health import SILENCES
-from specwire.runtime.spark.answers.schemas.rates import TOPICS
-from specwire.runtime.spark.answers.schemas.transfers import TRANSFERS
+from specwire.runtime.spark.answers.dialogs.conversations import CONVERSATIONS, VIOLATIONS
+from specwire.runtime.spark.answers.durations import TOPICS
+from specwire.runtime.spark.answers.health import SILENCES
+from specwire.runtime.spark.answers.taps import TWINS
+from specwire.runtime.spark.answers.traffic import EDGES
+from specwire.runtime.spark.answers.transfers import TRANSFERS
 from specwire.runtime.spark.report.findings import FRAMES_KEPT_OCTETS, Findings, LatencyBin, collect
 
 pytestmark = pytest.mark.spark

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from specwire.runtime.spark.answers.dialogs.fold import Fold
-from specwire.runtime.spark.answers.dialogs.symbols import BEFORE_ALL, STATE, Alphabet, Pairing
+from specwire.runtime.spark.answers.dialogs.symbols import BEFORE_ALL, STATE, Alphabet, Label, Pairing
+from specwire.runtime.spark.answers.dialogs.tracking import ConversationTracker
 from tests.runtime.spark.answers.dialogs.sessions import Said
 
 Conversations = Mapping[tuple[str, str], Sequence[Said]]
@@ -21,6 +21,11 @@ _COLUMNS: dict[str, pa.DataType] = {
     "symbol": pa.int32(),
 }
 NARROW = pa.schema(_COLUMNS)
+
+
+def symbol_of(alphabet: Alphabet, message: str | None, sender: str | None, pairing: Pairing) -> int:
+    """Return the symbol of a message, by its label."""
+    return alphabet.labels.index(Label(sender if sender in alphabet.roles else None, message, pairing))
 
 
 def narrow(
@@ -41,7 +46,7 @@ def narrow(
                     "seq": said.seq,
                     "ts": said.seq * 10**6,
                     "mono": said.seq * SECOND_NS,
-                    "symbol": alphabet.symbol(said.message, said.sender, _pairing(alphabet, said)),
+                    "symbol": symbol_of(alphabet, said.message, said.sender, _pairing(alphabet, said)),
                     "sender": None if said.sender in alphabet.roles else said.sender,
                     "key": hash(tuple(said.fields.get(name) for name in alphabet.key)),
                 }
@@ -56,14 +61,16 @@ def run(
     size: int = 50_000,
     kept: int = 10**6,
     idle_s: int = 10**6,
-    keep: bool = False,
+    saves_state: bool = False,
     **bounds: int,
 ) -> list[dict[str, Any]]:
     """Return the conversations that the machines find, the rows given to them `size` at a time.
 
-    `bounds` are those of `Fold`. Without violations there is an empty list of them.
+    `bounds` are those of `ConversationTracker`. Without violations there is an empty list of them.
     """
-    machines = Fold(protocol, idle_ns=idle_s * SECOND_NS, kept=kept, keep=keep, **bounds)
+    machines = ConversationTracker(
+        protocol, idle_ns=idle_s * SECOND_NS, kept=kept, saves_state=saves_state, **bounds
+    )
     rows = (row for batch in machines.run(_cut(table, size)) for row in batch.to_pylist())
     return [row | {"violations": row["violations"] or []} for row in rows]
 

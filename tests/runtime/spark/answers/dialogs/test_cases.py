@@ -172,7 +172,7 @@ def test_portions_and_batches_change_nothing(protocol: str, dialog: str) -> None
         portion = {
             place: [item for item in said if start <= item.seq < end] for place, said in conversations.items()
         }
-        rows = run(protocol, narrow(protocol, portion, carried), size=40, kept=5, keep=True)
+        rows = run(protocol, narrow(protocol, portion, carried), size=40, kept=5, saves_state=True)
         carried = {(row["tap"], row["conversation"]): row["carried"] for row in rows}
         for row in rows:
             violations.setdefault(row["conversation"], []).extend(row["violations"])

@@ -15,10 +15,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from specwire.generated import filemq, flux, norfab
-from specwire.runtime.spark.answers.dialogs.conversations import advance, conversations
+from specwire.runtime.spark.answers.answer import Step
+from specwire.runtime.spark.answers.dialogs.conversations import (
+    CONVERSATIONS,
+    VIOLATIONS,
+    advance,
+    conversations,
+)
 from specwire.runtime.spark.answers.dialogs.symbols import LONGEST_NAME
-from specwire.runtime.spark.answers.schemas.conversations import CONVERSATIONS, VIOLATIONS
-from specwire.runtime.spark.answers.step import Step
 from specwire.runtime.spark.errors import InputError
 from tests.runtime.spark.answers.dialogs.sessions import Said, follow
 from tests.runtime.spark.answers.traffic import Seen, capture_rows, in_portions, portions_of, typed_of

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from specwire.runtime.spark.answers.dialogs.conversations import IDLE_S, fold
+from specwire.runtime.spark.answers.dialogs.conversations import IDLE_S, track
 from tests.benchmarks.spark.groups import count_by_group, follow_by_group
 from tests.runtime.spark.answers.dialogs.rows import narrow
 from tests.runtime.spark.answers.dialogs.sessions import Said
@@ -50,7 +50,7 @@ def test_sessions_by_group_give_the_rows_of_the_machines(protocol: str, spark: S
     conversations = {("t", f"c{number:02}"): said(protocol, chance) for number in range(40)}
     table = narrow(protocol, conversations)
     rows = spark.createDataFrame(table)
-    machines = fold(rows, protocol, idle_s=IDLE_S, kept=KEPT, keep=False)
+    machines = track(rows, protocol, idle_s=IDLE_S, kept=KEPT, saves_state=False)
     found: list[Any] = machines.collect()
     assert len(found) == len(conversations)
     states = [row[reading] for row in found for reading in ("strict", "concurrent")]

@@ -18,13 +18,13 @@ NOTED = "tap string, conversation string, sender string, peer string, seq long, 
 def test_symbols_stand_for_labels() -> None:
     """A sender that is no role, and a message that did not decode, have symbols too."""
     alphabet = Alphabet("flux")
-    for label in (
-        Label("C", "Request", Pairing.UNANSWERED),
-        Label(None, "Event", Pairing.KEYED),
-        Label("S", None, Pairing.KEYLESS),
-    ):
-        assert alphabet.labels[alphabet.symbol(label.message, label.sender, label.pairing)] == label
-    assert alphabet.symbol("Event", "X") == alphabet.symbol("Event", None)
+    pairings = len(Pairing)
+    for message in (*alphabet.messages, None):
+        labels = iter(alphabet.labels[alphabet.base(message) :])
+        for sender in ("C", "S", None):
+            assert [next(labels) for _ in range(pairings)] == [
+                Label(sender, message, each) for each in Pairing
+            ]
     is_undecodable = [label.message is None for label in alphabet.labels]
     assert is_undecodable == [symbol >= alphabet.undecodable for symbol in range(len(alphabet.labels))]
 

@@ -1,17 +1,92 @@
-"""The state of open conversations: tokens by key, and the JSON that earlier runs wrote."""
+"""The loop over conversations: what sessions say of every protocol, tokens by key, and the JSON of earlier runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import random
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from specwire.runtime.spark.answers.dialogs.fold import Fold
-from specwire.runtime.spark.answers.dialogs.readings import TokenChange
-from specwire.runtime.spark.answers.dialogs.state import Tokens
-from tests.runtime.spark.answers.dialogs.rows import narrow, run
-from tests.runtime.spark.answers.dialogs.sessions import Said
+from specwire.generated.dialog import Reading
+from specwire.runtime.spark.answers.dialogs.automaton import TokenChange, Tokens
+from specwire.runtime.spark.answers.dialogs.tracking import ConversationTracker
+from tests.runtime.spark.answers.dialogs.rows import Conversations, narrow, run
+from tests.runtime.spark.answers.dialogs.sessions import Broken, Said, Verdict, dialogs_of, follow, improvise
+
+READINGS: tuple[Reading, ...] = ("strict", "concurrent")
+DIALOGS = [
+    (protocol, dialog)
+    for protocol in ("cmb1", "cmb1_json", "filemq", "flux", "libfilemq", "norfab", "norfab_ascii", "zre")
+    for dialog in dialogs_of(protocol)
+]
+
+
+def verdicts(found: list[dict[str, Any]]) -> dict[tuple[str, str, str], Verdict]:
+    """Return what the machines say, by tap, conversation and reading."""
+    result: dict[tuple[str, str, str], Verdict] = {}
+    for row in found:
+        for reading in READINGS:
+            key, state = (row["tap"], row["conversation"], reading), row[reading]
+            assert key not in result
+            wrong = [item for item in row["violations"] if item["reading"] == reading]
+            assert [item["number"] for item in wrong] == list(range(1, state["violations"] + 1))
+            result[key] = Verdict(
+                state["from_middle"],
+                state["state"],
+                state["restarts"],
+                state["waiting"],
+                tuple(
+                    Broken(item["seq"], item["kind"], item["state"], tuple(item["expected"]))
+                    for item in wrong
+                ),
+            )
+    return result
+
+
+def make(protocol: str, dialog: str, seed: int, count: int) -> Conversations:
+    chance = random.Random(seed)
+    return {
+        ("t", f"c{number:03}"): tuple(
+            improvise(
+                protocol, dialog, chance, chance.randrange(1, 40), discipline=chance.choice((0.98, 0.8, 0.5))
+            )
+        )
+        for number in range(count)
+    }
+
+
+@pytest.mark.parametrize("size", [97, 50_000])
+@pytest.mark.parametrize(("protocol", "dialog"), DIALOGS)
+def test_machines_say_what_sessions_say(protocol: str, dialog: str, size: int) -> None:
+    """State, violations with state and expectations, restarts and waiting requests are those of a session.
+
+    Whether a batch has many conversations or only few.
+    """
+    conversations = make(protocol, dialog, 7, 60)
+    found = verdicts(run(protocol, narrow(protocol, conversations), size=size))
+    compared = 0
+    for (tap, name), said in conversations.items():
+        for reading in READINGS:
+            expected = follow(protocol, dialog, reading, said)
+            mine = found[tap, name, reading]
+            if expected is None:
+                assert mine.from_middle
+            elif _is_told_apart(protocol, reading, said):
+                compared += 1
+                assert mine == expected, said
+    assert compared > 40
+
+
+def _is_told_apart(protocol: str, reading: Reading, said: Sequence[Said]) -> bool:
+    """Whether the first message tells which of the protocol's dialogs it is; until one does, all are watched."""
+    dialogs = dialogs_of(protocol)
+    views = [follow(protocol, dialog, reading, said[:1]) for dialog in dialogs]
+    return len(dialogs) == 1 or sum(view is not None and not view.violations for view in views) == 1
+
+
+# --- state of open conversations
 
 PLACE = ("t", "c")
 
@@ -28,7 +103,7 @@ EARLIER = (
 
 def test_the_json_of_earlier_versions_is_read_and_written() -> None:
     """Every field comes back as it was, without new messages."""
-    (row,) = run("filemq", narrow("filemq", {}, {PLACE: EARLIER}), keep=True)
+    (row,) = run("filemq", narrow("filemq", {}, {PLACE: EARLIER}), saves_state=True)
     assert (row["first_seq"], row["last_seq"], row["messages"], row["errors"]) == (3, 4, 2, 1)
     assert row["concurrent"] == {
         "dialog": "peering", "from_middle": True, "state": "USE|START", "ended": False,
@@ -85,7 +160,7 @@ def test_finished_conversations_leave_before_more_batches_are_read() -> None:
             said = {("t", f"c{number}"): [Said(0, "C", "Ohai", {})]}
             yield from narrow("filemq", said).to_batches()
 
-    found = Fold("filemq", idle_ns=10**9, kept=1, keep=False).run(batches())
+    found = ConversationTracker("filemq", idle_ns=10**9, kept=1, saves_state=False).run(batches())
     assert [(read, batch.column("conversation").to_pylist()) for batch in found] == [
         (2, ["c0"]), (3, ["c1"]), (4, ["c2"]), (5, ["c3"]), (5, ["c4"]),
     ]  # fmt: skip

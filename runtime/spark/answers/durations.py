@@ -1,0 +1,210 @@
+"""Roll-ups of what takes time (calls, parts of jobs, files): `latency` by minute, `topics` by day.
+
+Quantiles in `latency` are `percentile_approx` with an accuracy of 10,000: the value given for p has
+a rank within one in ten thousand of p, and among up to ten thousand values it is the very one. Such
+quantiles do not add up; `latencies` makes them for any other grouping from the answer tables.
+
+The quantiles of `topics` do, so that those of several days need not read every request again: each
+row has a histogram beside its counts, on a logarithmic scale. The sum of histograms is the
+histogram of the sum, and a quantile of it is less than 2.4 % (the width of a bin) above the true
+one, never below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from specwire.runtime.spark.answers.answer import (
+    STORED,
+    TAP,
+    Frames,
+    RollUp,
+    as_table,
+    table_schema,
+)
+from specwire.runtime.spark.answers.messages import group, sums, union
+from specwire.runtime.spark.answers.protocol_specifics import takes_time
+from specwire.runtime.spark.answers.taps import without_twins
+
+_SUBJECT = table_schema(
+    "kind STRING: rpc (a request), job (a worker's part of a NORFAB job), transfer (a file)",
+    "service STRING: service that was asked; null for transfers",
+    "topic STRING: topic of the request, task of the job; null for transfers",
+)
+_ENDS = (
+    "answered BIGINT: those that ended, with an error or without: the quantiles are theirs",
+    "errors BIGINT: those that ended with an error",
+    "unanswered BIGINT: those that were given up",
+)
+_TOTALS = (
+    "max_us BIGINT (microseconds): the longest",
+    "total_us BIGINT (microseconds): their sum: by `answered` it gives the mean",
+    "octets BIGINT (octets): octets of requests and responses, or of the files",
+)
+
+LATENCY = table_schema(
+    *STORED,
+    "minute TIMESTAMP: the minute in which it began, UTC",
+    TAP,
+    *_SUBJECT,
+    "peer STRING: the connection's peer; of a job the worker",
+    "begun BIGINT: requests, parts of jobs or files that began in this minute",
+    *_ENDS,
+    "p50_us BIGINT (microseconds): median",
+    "p90_us BIGINT (microseconds): 90 of 100 took at most so long",
+    "p99_us BIGINT (microseconds): 99 of 100 took at most so long",
+    *_TOTALS,
+)
+
+TOPICS = table_schema(
+    *STORED,
+    *_SUBJECT,
+    "begun BIGINT: requests, parts of jobs or files that began on this day",
+    *_ENDS,
+    "p50_us BIGINT (microseconds): half of them took at most so long; above the median by less than 2.4 %",
+    "p90_us BIGINT (microseconds): 90 of 100 took at most so long; above that quantile by less than 2.4 %",
+    "p99_us BIGINT (microseconds): 99 of 100 took at most so long; above that quantile by less than 2.4 %",
+    *_TOTALS,
+    "spread ARRAY<STRUCT<bin:BIGINT,count:BIGINT>>: how many took how long: bin b has those from "
+    "10^(b/100) microseconds to 10^((b+1)/100), bin 0 also what took less; bins without any are left "
+    "out. Counts of several days and topics add up",
+)
+
+ACCURACY = 10_000
+
+PER_DECADE = 100
+"""Bins of the histogram from one power of ten to the next."""
+
+SUBJECT = tuple(_SUBJECT.fieldNames())
+QUANTILES = {"p50_us": 0.5, "p90_us": 0.9, "p99_us": 0.99}
+
+_FILE_OUTCOME = "if(outcome IN ('complete', 'unmarked'), 'answered', 'error')"
+
+TIMED = {
+    "requests": (
+        *("'rpc' AS kind", "service", "topic", "peer", "outcome"),
+        *("latency_us AS took_us", "octets"),
+    ),
+    "job_parts": (
+        *("'job' AS kind", "service", "task AS topic", "worker AS peer"),
+        "CASE outcome WHEN 'done' THEN 'answered' WHEN 'failed' THEN 'error' ELSE outcome END AS outcome",
+        *("latency_us AS took_us", "CAST(NULL AS bigint) AS octets"),
+    ),
+    "transfers": (
+        *("'transfer' AS kind", "CAST(NULL AS string) AS service", "CAST(NULL AS string) AS topic", "peer"),
+        f"if(outcome IN ('open', 'deleted'), outcome, {_FILE_OUTCOME}) AS outcome",
+        *("duration_us AS took_us", "octets"),
+    ),
+}
+"""SQL of the columns of `timed`, for the answer tables that have what takes time."""
+
+ENDED = "outcome IN ('answered', 'error')"
+TOOK_US = f"if({ENDED}, took_us, NULL)"
+COUNTS = (
+    "count(1) AS begun",
+    f"count_if({ENDED}) AS answered",
+    "count_if(outcome = 'error') AS errors",
+    "count_if(outcome = 'unanswered') AS unanswered",
+    "sum(octets) AS octets",
+    f"sum({TOOK_US}) AS total_us",
+    f"max({TOOK_US}) AS max_us",
+)
+"""SQL of the counts of rows of `timed`."""
+
+
+def timed(answers: Frames) -> DataFrame | None:
+    """Return calls, parts of jobs and files of the existing answer tables, in one schema.
+
+    Columns: `date`, `ts`, `tap`, `kind`, `service`, `topic`, `peer`, `outcome` (answered, error,
+    unanswered or open), `took_us` and `octets`. Messages that are not calls (unasked, noresponse,
+    untagged), deletions of files, and second views at another tap are omitted.
+    """
+    frames = [
+        without_second_views(answers, name).selectExpr("date", "ts", "tap", *columns)
+        for name, columns in TIMED.items()
+        if name in answers
+    ]
+    wanted = f"{ENDED} OR outcome IN ('unanswered', 'open')"
+    return union(frames).where(wanted) if frames else None
+
+
+def without_second_views(answers: Frames, name: str) -> DataFrame:
+    """Return an answer table without the rows that count at another tap: see `twins`."""
+    table = answers[name]
+    if "twins" not in answers:
+        return table
+    if "conversation" in table.columns:
+        return without_twins(table, answers["twins"])
+    jobs = without_twins(answers["jobs"], answers["twins"]) if "jobs" in answers else table
+    return table.join(jobs.select("tap", "uuid").distinct(), ["tap", "uuid"], "left_semi")
+
+
+def latencies(rows: DataFrame, *by: str) -> DataFrame:
+    """Return counts and quantiles of rows of `timed`, for each group of these columns."""
+    quantiles = f"percentile_approx({TOOK_US}, array(0.5D, 0.9D, 0.99D), {ACCURACY}) AS quantiles"
+    rows = group(rows, by, *COUNTS, quantiles)
+    at = {name: F.col("quantiles")[place] for place, name in enumerate(QUANTILES)}
+    return rows.withColumns(at).drop("quantiles")
+
+
+def latency(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFrame]:
+    """Return the table `latency`."""
+    rows = timed(answers)
+    assert rows is not None, f"{protocol} has nothing that takes time"
+    by_minute = rows.withColumn("minute", F.date_trunc("minute", "ts"))
+    counted = latencies(by_minute, "date", "minute", "tap", *SUBJECT, "peer")
+    return {"latency": as_table(counted, protocol, LATENCY)}
+
+
+def topics(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFrame]:
+    """Return the table `topics`."""
+    rows = timed(answers)
+    assert rows is not None, f"{protocol} has nothing that takes time"
+    # `greatest` ignores null.
+    bin_of = f"if({TOOK_US} IS NULL, NULL, floor(log10(greatest({TOOK_US}, 1D)) * {PER_DECADE})) AS bin"
+    binned = group(rows, ("date", *SUBJECT, bin_of), *COUNTS)
+    one = F.expr("if(bin IS NULL, NULL, array(struct(bin, answered AS count)))")
+    summed = sum_topics(binned.withColumn("spread", one), "date", *SUBJECT)
+    return {"topics": as_table(summed, protocol, TOPICS)}
+
+
+def sum_topics(topics: DataFrame, *by: str) -> DataFrame:
+    """Return rows of the table `topics` summed for each group of these columns, with quantiles.
+
+    A bin that several rows have is several items of the summed `spread`.
+    """
+    rows = group(
+        topics,
+        by,
+        *sums("begun", "answered", "errors", "unanswered", "octets", "total_us"),
+        "max(max_us) AS max_us",
+        "array_sort(flatten(collect_list(spread))) AS spread",
+    )
+    return rows.withColumns({name: _quantile(share) for name, share in QUANTILES.items()})
+
+
+def _quantile(share: float) -> Column:
+    """Return the end of the bin that reaches this share of values, or the longest time if less."""
+    start = F.struct(F.lit(0).cast("long").alias("seen"), F.lit(None).cast("long").alias("bin"))
+    wanted = F.ceil(F.col("answered") * share)
+
+    def add(so_far: Column, item: Column) -> Column:
+        found = F.when(so_far["seen"] < wanted, item["bin"]).otherwise(so_far["bin"])
+        return F.struct((so_far["seen"] + item["count"]).alias("seen"), found.alias("bin"))
+
+    at = F.aggregate("spread", start, add)["bin"]
+    # Times are whole numbers, so the largest one in a bin is its end rounded down.
+    end = F.floor(F.pow(F.lit(10.0), (at + 1) / PER_DECADE))
+    return F.when(at.isNotNull(), F.least(end, F.col("max_us")))
+
+
+def _roll_up(name: str, schema: StructType, compute: Callable[..., dict[str, DataFrame]]) -> RollUp:
+    reads_answers = (*TIMED, "jobs", "twins")
+    return RollUp(name, takes_time, lambda protocol: (), reads_answers, {name: schema}, compute)
+
+
+ROLL_UPS = (_roll_up("latency", LATENCY, latency), _roll_up("topics", TOPICS, topics))

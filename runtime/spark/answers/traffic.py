@@ -1,0 +1,282 @@
+"""Roll-ups of all messages: how many there were, which did not decode, and who sent them to whom.
+
+- `traffic` counts messages by minute, `errors` those that did not decode by what is wrong with them.
+- `nodes` and `edges` have the peers and the traffic between them.
+
+A tap records a connection's peer: at a server or broker the peer that connected, at a client the
+endpoint that it connected to (which contains ``://``). The other end is the tap's own side,
+represented by the tap's name. So an edge of messages leads from the peer to the tap's name or back,
+depending on the sender.
+
+Edges of calls lead from the requester to the service, and for jobs from the service to the workers.
+A call that a broker forwards is seen again on the next connection, with one more route. It counts
+as `calls` only on its requester's connection, and as `relayed` on all others. The requester is the
+bottom of the route stack.
+
+A broker of Flux identifies the connection to its parent by its own uuid, and so does the parent's
+tap. So that edge is the same from both taps, except for the tap's name. Connections that two taps
+saw count once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from specwire.runtime.spark.answers.answer import (
+    STORED,
+    TAP,
+    Frames,
+    RollUp,
+    as_table,
+    table_schema,
+)
+from specwire.runtime.spark.answers.durations import without_second_views
+from specwire.runtime.spark.answers.messages import group, message_tables, select, sums, union
+from specwire.runtime.spark.answers.protocol_specifics import specifics_of
+from specwire.runtime.spark.answers.taps import without_twins
+from specwire.runtime.spark.decoding.tables import ERRORS
+from specwire.runtime.spark.protocols import load_machine
+
+TRAFFIC = table_schema(
+    *STORED,
+    "minute TIMESTAMP: the minute in which it began, UTC",
+    TAP,
+    "message STRING: class of the messages; _errors where they did not decode",
+    "sender STRING: role letter of the side that sent them",
+    "topic STRING: topic, service or group of the messages; null where they have none",
+    "messages BIGINT: messages",
+    "octets BIGINT (octets): octets of all frames",
+    "errors BIGINT: messages that did not decode",
+)
+
+ERRORS_FOUND = table_schema(
+    *STORED,
+    TAP,
+    "sender STRING: role letter of the side in question",
+    "message STRING: message that the octets seem to be; null where not even that is known",
+    "field STRING: path of the field at fault",
+    "kind STRING: what is wrong with it: length, text, range, ...",
+    "messages BIGINT: messages that did not decode for this reason",
+    "octets BIGINT (octets): their octets",
+    "first_ts TIMESTAMP: when the first came",
+    "last_ts TIMESTAMP: when the last came",
+    "text STRING: the finding of the first of them by seq, as a sentence",
+)
+
+
+_SPAN = (
+    "first_ts TIMESTAMP: when the first message came",
+    "last_ts TIMESTAMP: when the last message came",
+)
+
+NODES = table_schema(
+    *STORED,
+    TAP,
+    "node STRING: a peer's identity, the tap's name for its own side, or a service's name",
+    "role STRING: role letter of a peer, or service",
+    "conversations BIGINT: connections that it had that day; null for services",
+    "sent_messages BIGINT: messages that it sent",
+    "sent_octets BIGINT (octets): octets that it sent",
+    "received_messages BIGINT: messages that it got",
+    "received_octets BIGINT (octets): octets that it got",
+    "errors BIGINT: messages that it sent and that did not decode; of a service, calls with an error",
+    *_SPAN,
+)
+
+EDGES = table_schema(
+    *STORED,
+    TAP,
+    "kind STRING: messages (who sends to whom), calls (who asks which service, which service asks "
+    "which worker) or relayed (calls that a broker passes on)",
+    "source STRING: the source's name: a peer's identity, a tap's name, or a service's",
+    "source_role STRING: role letter of a peer, or service",
+    "target STRING: the target's name: a peer's identity, a tap's name, or a service's",
+    "target_role STRING: role letter of a peer, or service",
+    "messages BIGINT: messages from source to target; of calls, requests and responses; null for jobs",
+    "octets BIGINT (octets): their octets",
+    "requests BIGINT: requests or jobs; 0 for messages",
+    "errors BIGINT: messages that did not decode; of calls, those that ended with an error",
+    *_SPAN,
+)
+
+
+def traffic(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFrame]:
+    """Return the table `traffic`; its messages add up to the rows of the typed tables."""
+    topics = specifics_of(protocol).topics
+    messages = union(
+        select(
+            typed,
+            protocol,
+            name,
+            {"topic": topics.get(name, "cast(null as string)")},
+            ("tap", "sender", "ts", "octets"),
+        )
+        for name in message_tables(protocol)
+    )
+    rows = group(
+        messages,
+        ("tap", "message", "sender", "topic", "date_trunc('minute', ts) AS minute"),
+        *("count(1) AS messages", "sum(octets) AS octets", f"count_if(message = '{ERRORS}') AS errors"),
+    )
+    return {"traffic": as_table(rows, protocol, TRAFFIC, date=F.to_date("minute"))}
+
+
+def errors(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFrame]:
+    """Return the table `errors`; its messages add up to the rows of `_errors`."""
+    fields = {"found": "message", "field": "field", "kind": "kind", "text": "text"}
+    messages = select(typed, protocol, ERRORS, fields, ("tap", "sender", "ts", "seq", "octets"))
+    rows = group(
+        messages,
+        ("to_date(ts) AS date", "tap", "sender", "found AS message", "field", "kind"),
+        *("count(1) AS messages", "sum(octets) AS octets", "min_by(text, seq) AS text"),
+        *("min(ts) AS first_ts", "max(ts) AS last_ts"),
+    )
+    return {"errors": as_table(rows, protocol, ERRORS_FOUND)}
+
+
+# --- nodes and edges
+
+TAP_NAME = r"regexp_replace(tap, '-\\d+-[^-]+$', '')"
+"""SQL for the tap's name in its id, without the process id and time that follow."""
+
+LISTENERS = ("server", "broker", "receiver")
+"""Roles that others connect to."""
+
+
+def graph(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFrame]:
+    """Return the tables `nodes` and `edges` of the dates that the frames have."""
+    sent = _messages(typed, protocol)
+    if "twins" in answers:
+        sent = without_twins(sent, answers["twins"])
+    calls = [
+        without_second_views(answers, name).selectExpr("date", "tap", *columns)
+        for name, columns in _call_tables(protocol).items()
+        if name in answers
+    ]
+    span = ("min(first_ts) AS first_ts", "max(last_ts) AS last_ts")
+    edges = group(
+        union([sent, *calls]),
+        ("date", "tap", "kind", "source", "source_role", "target", "target_role"),
+        *sums("messages", "octets", "requests", "errors"),
+        *span,
+    )
+    # Each end of a connection is a node, and so is each service that was called.
+    ends = [sent.selectExpr(*columns) for columns in (_SOURCE, _TARGET)]
+    ends += [rows.where("target_role = 'service'").selectExpr(*_SERVICE) for rows in calls]
+    nodes = group(
+        union(ends),
+        ("date", "tap", "node", "role"),
+        "if(role = 'service', NULL, count(DISTINCT conversation)) AS conversations",
+        *sums("sent_messages", "sent_octets", "received_messages", "received_octets", "errors"),
+        *span,
+    )
+    return {"nodes": as_table(nodes, protocol, NODES), "edges": as_table(edges, protocol, EDGES)}
+
+
+_SOURCE = (
+    *("date", "tap", "conversation", "first_ts", "last_ts", "source AS node", "source_role AS role"),
+    *("messages AS sent_messages", "octets AS sent_octets", "errors"),
+    *("0L AS received_messages", "0L AS received_octets"),
+)
+_TARGET = (
+    *("date", "tap", "conversation", "first_ts", "last_ts", "target AS node", "target_role AS role"),
+    *("messages AS received_messages", "octets AS received_octets", "0L AS errors"),
+    *("0L AS sent_messages", "0L AS sent_octets"),
+)
+_SERVICE = (
+    *("date", "tap", "first_ts", "last_ts", "target AS node", "target_role AS role"),
+    *("requests AS received_messages", "messages - requests AS sent_messages", "errors"),
+)
+
+
+def _messages(typed: Frames, protocol: str) -> DataFrame:
+    """Return what each side of each connection sent on each day, with both ends."""
+    connection = ("tap", "conversation", "peer")
+    messages = union(
+        select(typed, protocol, name, tap_columns=(*connection, "sender", "ts", "octets"))
+        for name in message_tables(protocol)
+    )
+    summed = group(
+        messages,
+        ("to_date(ts) AS date", *connection, "sender"),
+        *("count(1) AS messages", "sum(octets) AS octets", f"count_if(message = '{ERRORS}') AS errors"),
+        *("min(ts) AS first_ts", "max(ts) AS last_ts"),
+    )
+    listening, connecting = _roles(protocol)
+    listens = f"sender IN ({', '.join(listening)})"
+    others = f"max(if({listens}, NULL, sender)) OVER (PARTITION BY date, {', '.join(connection)})"
+    by_peer, peer = _is_peer("sender", protocol), specifics_of(protocol).peer_name
+    return summed.selectExpr(
+        "*",
+        "'messages' AS kind",
+        f"if({by_peer}, {peer}, {TAP_NAME}) AS source",
+        "sender AS source_role",
+        f"if({by_peer}, {TAP_NAME}, {peer}) AS target",
+        f"if({listens}, coalesce({others}, {connecting}), {listening[0]}) AS target_role",
+        "0L AS requests",
+    )
+
+
+def _roles(protocol: str) -> tuple[list[str], str]:
+    """Return the roles that others connect to, and one of those that connect, as SQL texts."""
+    roles: Mapping[str, str] = getattr(load_machine(protocol), "ROLES", {})
+    listening = [f"'{letter}'" for letter, name in roles.items() if name in LISTENERS]
+    connecting = (f"'{letter}'" for letter, name in roles.items() if name not in LISTENERS)
+    return listening or ["''"], next(connecting, "''")
+
+
+def _is_peer(role: str, protocol: str) -> str:
+    """Return the SQL for whether the side of a role is the one that `peer` names."""
+    listens = f"{role} IN ({', '.join(_roles(protocol)[0])})"
+    return f"if(contains(peer, '://'), {listens}, NOT {listens})"
+
+
+def _call_tables(protocol: str) -> dict[str, tuple[str, ...]]:
+    """Return the answer tables with calls, each with the SQL of the columns of an edge.
+
+    `requests` are those of Flux and CMB1. A job of NORFAB leads from client to service, its parts
+    from service to worker. It is one request; its messages are counted where peers send them.
+    """
+    own = f"if({_is_peer('asker', protocol)}, peer, {TAP_NAME})"
+    job = (
+        *("'calls' AS kind", "1L AS requests", "ts AS first_ts", "ts AS last_ts"),
+        *("CAST(NULL AS bigint) AS messages", "CAST(NULL AS bigint) AS octets"),
+    )
+    return {
+        "requests": (
+            "if(hops = 0, 'calls', 'relayed') AS kind",
+            f"if(hops = 0, {own}, substring_index(requester, '!', -1)) AS source",
+            *("asker AS source_role", "service AS target", "'service' AS target_role"),
+            "responses + if(nodeid IS NULL, 0L, 1L) AS messages",
+            *("octets", "if(nodeid IS NULL, 0L, 1L) AS requests", "if(outcome = 'error', 1L, 0L) AS errors"),
+            *("ts AS first_ts", "coalesce(answered_ts, ts) AS last_ts"),
+        ),
+        "jobs": (
+            *job,
+            *(f"coalesce(client, {TAP_NAME}) AS source", "'C' AS source_role"),
+            *("coalesce(service, '') AS target", "'service' AS target_role"),
+            "if(outcome IN ('failed', 'refused'), 1L, 0L) AS errors",
+        ),
+        "job_parts": (
+            *job,
+            *("coalesce(service, '') AS source", "'service' AS source_role"),
+            *("worker AS target", "'W' AS target_role", "if(failed, 1L, 0L) AS errors"),
+        ),
+    }
+
+
+ROLL_UPS = (
+    RollUp("traffic", lambda protocol: True, message_tables, (), {"traffic": TRAFFIC}, traffic),
+    RollUp("errors", lambda protocol: True, lambda protocol: (ERRORS,), (), {"errors": ERRORS_FOUND}, errors),
+    RollUp(
+        "graph",
+        lambda protocol: True,
+        message_tables,
+        ("requests", "jobs", "job_parts", "twins"),
+        {"nodes": NODES, "edges": EDGES},
+        graph,
+    ),
+)
