@@ -169,7 +169,8 @@ CONNECTION = table_schema(
 )
 TAP = CONNECTION["tap"]
 CONVERSATION_NAME = table_schema(
-    "conversation_name STRING: name of the tap and of the peer, for people; several conversations may have one"
+    "conversation_name STRING: name of the tap and of the peer, for people; several conversations "
+    "may have one"
 )["conversation_name"]
 PLACE = table_schema(*STORED, TAP, CONNECTION["conversation"], CONVERSATION_NAME, CONNECTION["peer"])
 """Columns for where something happened."""

@@ -229,7 +229,7 @@ def _sides_to_keep(sides: DataFrame) -> DataFrame:
 
 
 def _reconnects(sides: DataFrame, connections: DataFrame, protocol: str) -> DataFrame:
-    """Return second greetings, and connections that followed another and were not reported before."""
+    """Return second greetings, and connections that followed another and are not reported yet."""
     shared = (*CONNECTION_KEY, "ts", "seq", "mono")
     greetings = sides.where("greets_again").selectExpr(
         *shared,

@@ -1,7 +1,7 @@
-"""Answers that Python computes message by message, for events that are rare relative to their octets.
+"""Answers that Python computes message by message, such as jobs and transfers of files.
 
 Spark groups the messages of one key (a job, a connection) and sorts them in the tap's order. A
-worker reads them in Arrow batches and passes each to a `KeyTracker`, which returns the finished rows.
+worker reads them in Arrow batches and passes each to a `KeyTracker`, which returns finished rows.
 At the end of the messages the tracker returns its open rows, and its state as octets. The next step
 puts these octets before the new messages of the key. So the memory for a key does not depend on the
 number of its messages.
@@ -42,7 +42,7 @@ BATCH_ROWS = 4096
 
 
 class TrackerEnd(NamedTuple):
-    """Result of the end of a key's messages; `state` is for the next step, None if there is none."""
+    """Last rows of a key; `state` is for the next step, None if there is none."""
 
     closed: Iterable[AnswerRow] = ()
     open: Iterable[AnswerRow] = ()

@@ -64,7 +64,10 @@ class JobPart(msgspec.Struct):
 
 
 class JobState(msgspec.Struct):
-    """State of a job; `asked` is true if its POST was seen. State of earlier versions has these names."""
+    """State of a job; `asked` is true if its POST was seen.
+
+    State of earlier versions has these names.
+    """
 
     ts: Any
     seq: int

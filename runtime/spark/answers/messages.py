@@ -94,7 +94,7 @@ def in_order(*keys: str, rows: str = "") -> str:
 
 
 def group(rows: DataFrame, by: Iterable[str], *aggregates: str) -> DataFrame:
-    """Return SQL aggregates, each with its name (``sum(octets) AS octets``), for each group of rows."""
+    """Return SQL aggregates such as ``sum(octets) AS octets`` for each group of rows."""
     return rows.groupBy(*map(F.expr, by)).agg(*map(F.expr, aggregates))
 
 

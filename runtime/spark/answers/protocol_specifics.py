@@ -167,7 +167,9 @@ _FILEMQ = ProtocolSpecifics(
     file_ends="octet_length(chunk) = 0",
     numbering=Numbering({"Cheezburger": "try_cast(sequence as bigint)"}, restarts=_always("Ohai")),
     # The routing id that our clients choose. The server's tap puts its session before it.
-    connection="coalesce(nullif(regexp_extract(conversation, '(?:^|-)([0-9a-f]{16})$', 1), ''), conversation)",
+    connection="""coalesce(
+        nullif(regexp_extract(conversation, '(?:^|-)([0-9a-f]{16})$', 1), ''), conversation
+    )""",
 )
 
 _NORFAB = ProtocolSpecifics(

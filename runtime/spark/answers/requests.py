@@ -176,7 +176,7 @@ IS_REQUEST = "nodeid IS NOT NULL"
 
 
 def _ends_call(which: str = "") -> str:
-    """Return the SQL for whether a message, or the one before it (`before_`), is the last of its call.
+    """Return the SQL for whether a message, or the one before it (`before_`), ends its call.
 
     A request has no `errnum`.
     """
@@ -210,13 +210,12 @@ def _cut_into_calls(rows: DataFrame, taps: DataFrame, calls: Calls) -> DataFrame
         **{f"before_{name}": f"lag({name}) {window}" for name in ("errnum", "streaming", heard)},
         **{f"next_{name}": f"lead({name}) {window}" for name in ("nodeid", "mono")},
     )
-    silence_before, silence_after = f"mono - before_{heard}", f"next_mono - {heard}"
+    long_before, long_after = f"mono - before_{heard} > {limit}", f"next_mono - {heard} > {limit}"
     cut = with_sql(
         beside,
-        is_first=f"{IS_REQUEST} OR before_{heard} IS NULL OR {_ends_call('before_')} "
-        f"OR {silence_before} > {limit}",
+        is_first=f"{IS_REQUEST} OR before_{heard} IS NULL OR {_ends_call('before_')} OR {long_before}",
         is_latest="next_mono IS NULL",
-        is_last=f"next_mono IS NULL OR next_nodeid IS NOT NULL OR {_ends_call()} OR {silence_after} > {limit}",
+        is_last=f"next_mono IS NULL OR next_nodeid IS NOT NULL OR {_ends_call()} OR {long_after}",
     ).where("is_first OR is_last")
     # The first response of an open call is known. Else it is the message after the request.
     response = f"if({IS_REQUEST}, if(is_last, NULL, next_mono), mono)"

@@ -1,6 +1,6 @@
 """Roll-ups of all messages: how many there were, which did not decode, and who sent them to whom.
 
-- `traffic` counts messages by minute, `errors` those that did not decode by what is wrong with them.
+- `traffic` counts messages by minute, `errors` those that did not decode by their error.
 - `nodes` and `edges` have the peers and the traffic between them.
 
 A tap records a connection's peer: at a server or broker the peer that connected, at a client the

@@ -193,7 +193,7 @@ class Node(dict[int, Transition]):
 
     @cached_property
     def waiting(self) -> int:
-        """Number of requests that are not paired by key; 0 while several configurations are possible."""
+        """Number of requests without a key; 0 while several configurations are possible."""
         several = len(self.configurations) > 1
         return 0 if several else sum(count for _, count in self.configurations[0].tokens)
 

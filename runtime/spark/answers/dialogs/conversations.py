@@ -75,7 +75,7 @@ def advance(
     idle_s: float = IDLE_S,
     kept: int = VIOLATIONS_KEPT,
 ) -> Step:
-    """Follow the conversations in new messages; see `specwire.runtime.spark.answers.answer.Advance`.
+    """Continue the tables `conversations` and `violations`.
 
     Runs the machines immediately. Their rows stay in Spark's cache until the step is released.
 

@@ -268,7 +268,7 @@ class ConversationTracker:
                     current.violations.append({"ts": ts, "seq": seq, "kind": verdict.name.lower(), **found})
 
     def _names_at_changes(self, batch: pa.RecordBatch) -> dict[int, Names]:
-        """Return the names by row, for rows whose tap or conversation differs from the row before."""
+        """Return the names by row, for rows with another tap or conversation than the row before."""
         if not batch.num_rows:
             return {}
         columns: list[Any] = [batch.column(name) for name in NAMES]
