@@ -94,18 +94,19 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give all tests of the shared Spark session to one worker, and begin with what takes longest.
 
-    The shared session is first, because one worker runs all its tests. Modules that start Spark in other processes
+    The shared session is first, because one worker runs all its tests. Tests that start Spark in other processes
     follow, then slow ones, so that no worker begins a long module when the other is done.
     """
-    shared = {item.path for item in items if _shares_spark(item)}
     slow = {item.path for item in items if item.get_closest_marker("slow") is not None}
     for item in items:
-        if item.path in shared and _needs_spark(item):
+        if _shares_spark(item):
             item.add_marker(pytest.mark.xdist_group("spark"))
 
     def rank(item: pytest.Item) -> int:
-        if _needs_spark(item):
-            return 0 if item.path in shared else 1
+        if _shares_spark(item):
+            return 0
+        if item.get_closest_marker("spark") is not None:
+            return 1
         return 2 if item.path in slow else 3
 
     items.sort(key=rank)
@@ -152,12 +153,11 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 def _shares_spark(item: pytest.Item) -> bool:
     """Whether a test uses the session that is shared, or what the tests of clusters share."""
-    return not {"spark", "server", "package"}.isdisjoint(getattr(item, "fixturenames", ()))
-
-
-def _needs_spark(item: pytest.Item) -> bool:
-    """Whether a test starts Spark itself or by a fixture."""
-    return item.get_closest_marker("spark") is not None or "spark" in getattr(item, "fixturenames", ())
+    fixtures = getattr(item, "fixturenames", ())
+    of_clusters = item.get_closest_marker("spark") is not None and not {"server", "package"}.isdisjoint(
+        fixtures
+    )
+    return "spark" in fixtures or of_clusters
 
 
 @pytest.fixture(scope="session", autouse=True)
