@@ -40,6 +40,8 @@ from specwire.generated.monitors import Memory
 from specwire.generated.session import DialogSession
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.segments import read_footer
+from specwire.runtime.package_search import without_edition
+from specwire.runtime.packages import choose_package
 from specwire.runtime.spark.answers.protocol_specifics import silence_s
 from specwire.runtime.spark.protocols import known_protocols, load_codec, load_machine
 
@@ -96,23 +98,25 @@ def notice(path: Path, override: str | None = None) -> Iterator[Bundle]:
     reports them. `override` is the protocol of every message.
     """
     try:
-        read_footer(path)
+        source = read_footer(path).source
+        edition = source.edition if source else ""
         for batch in pq.ParquetFile(path).iter_batches(batch_size=ROWS, columns=READ):
-            yield from _bundle(batch, override)
+            yield from _bundle(batch, edition, override)
     except (CaptureError, OSError, pa.ArrowException):
         return
 
 
-def _bundle(batch: pa.RecordBatch, override: str | None) -> Iterator[Bundle]:
+def _bundle(batch: pa.RecordBatch, edition: str, override: str | None) -> Iterator[Bundle]:
     stamps = batch.column("ts").cast(pa.int64()).to_pylist()
     found: dict[tuple[str, str, str], list[Noticed]] = {}
     peers: dict[tuple[str, str, str], str] = {}
+    choose = cache(_package)
     for row, ts in zip(_rows(batch.drop_columns(["ts"])), stamps, strict=True):
-        protocol = override or row["protocol"]
-        if ts is None or row["seq"] is None or row["tap"] is None or protocol not in known_protocols():
+        package = override or choose(row["protocol"], edition)
+        if ts is None or row["seq"] is None or row["tap"] is None or package is None:
             continue
-        key = (protocol, row["tap"], row["conversation"] or "")
-        look = _watcher(protocol)
+        key = (without_edition(package), row["tap"], row["conversation"] or "")
+        look = _watcher(package)
         found.setdefault(key, []).append(look(row["seq"], ts, row["sender"] or "", row["frames"]))
         peers[key] = row["peer"] or ""
     for key, messages in found.items():
@@ -139,18 +143,23 @@ def _rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
         ]
 
 
+def _package(protocol: str | None, edition: str) -> str | None:
+    """Return the name of the package that decodes a protocol and edition; None if there is none."""
+    return choose_package(protocol, edition) if protocol and protocol in known_protocols() else None
+
+
 @cache
-def _watcher(protocol: str) -> Callable[[int, int, str, Sequence[bytes | None] | None], Noticed]:
-    """Return the function that decodes one message of a protocol into `Noticed`.
+def _watcher(package: str) -> Callable[[int, int, str, Sequence[bytes | None] | None], Noticed]:
+    """Return the function that decodes one message with a package into `Noticed`.
 
     Null among the frames is a fault, with the same text as in the tables.
     """
-    decode: Callable[..., Message] = load_codec(protocol).decode
+    decode: Callable[..., Message] = load_codec(package).decode
     takes_sender = "sender" in inspect.signature(decode).parameters
     fields = sorted(
         {
             name
-            for dialog in dialogs(protocol).values()
+            for dialog in dialogs(without_edition(package)).values()
             for name in (*dialog.key, *dialog.keyless, *dialog.unanswered)
         }
     )
