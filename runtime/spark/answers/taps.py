@@ -19,7 +19,6 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from specwire.runtime.spark.answers.answer import STORED, TAP, Frames, RollUp, as_table, table_schema
-from specwire.runtime.spark.answers.dialogs.symbols import dialogs_of
 from specwire.runtime.spark.answers.messages import message_tables, select, union
 from specwire.runtime.spark.answers.protocol_specifics import specifics_of
 
@@ -85,7 +84,7 @@ def _roll_up(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFra
 
 ROLL_UP = RollUp(
     "twins",
-    lambda protocol: bool(dialogs_of(protocol)),
+    lambda protocol: True,  # The table exists even if no protocol has conversations: queries join it.
     lambda protocol: (),
     ("conversations",),
     {"twins": TWINS},

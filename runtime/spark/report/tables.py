@@ -141,10 +141,12 @@ def error_table(summary: Summary) -> Table | None:
     shown = summary.errors[:ERRORS_SHOWN]
     values = _pick(shown, *(["protocol"] if several else []), "text", "kind", "tap", "messages")
     listed = sum(error.messages for error in shown)
+    # In the mode DROPMALFORMED they are only counted.
+    kept = any(rows for path, rows in summary.tables.items() if path.endswith("/_errors"))
     note = join_sentences(
         "A finding is an example for all messages with its field and kind.",
         listed_text(listed, summary.undecoded, "messages that did not decode", "counted here"),
-        "The tables named _errors have all of them with their frames.",
+        "The tables named _errors have all of them with their frames." if kept else "",
     )
     columns = (
         *_columns(str, *(["Protocol"] if several else []), "Finding", "Kind"),

@@ -68,6 +68,14 @@ def test_errors_name_their_tap() -> None:
     assert drawn(error_table(SUMMARY)).rows == ((HOSTILE, "length", "server", "1"),)
 
 
+def test_messages_that_are_only_counted_are_in_no_table() -> None:
+    """In the mode DROPMALFORMED the tables `_errors` are empty, and the note does not refer to them."""
+    kept = structs.replace(SUMMARY, tables={"typed/filemq/_errors": 1})
+    assert "_errors" in drawn(error_table(kept)).note
+    dropped = structs.replace(SUMMARY, tables={"typed/filemq/_errors": 0})
+    assert "_errors" not in drawn(error_table(dropped)).note
+
+
 def test_tasks_are_told_with_their_service() -> None:
     table = topic_table(FINDINGS)
     assert table is not None
