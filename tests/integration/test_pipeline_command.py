@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from specwire.generated import filemq
 from specwire.runtime.capture import Tap
 from specwire.runtime.spark.session.target import find_java
 
@@ -30,8 +31,8 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Live captures of two peers, one of which said something odd."""
     folder = tmp_path_factory.mktemp("command") / "capture"
     with (
-        Tap.open(folder, protocol="filemq", name="server", edition="2") as server,
-        Tap.open(folder, protocol="filemq", name="client", edition="2") as client,
+        Tap.open(folder, protocol="filemq", name="server", edition=filemq.EDITION) as server,
+        Tap.open(folder, protocol="filemq", name="client", edition=filemq.EDITION) as client,
     ):
         for frames in ([NOM], [NOM], [SHORT_NOM]):
             server.record(sender="C", peer="00aa", conversation="1", frames=frames)
