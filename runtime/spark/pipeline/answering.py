@@ -115,9 +115,7 @@ class Answering:
         files = self._new_files(f"{TYPED}/{protocol}", since)
         # Compressed size: accurate enough to choose the number of tasks.
         self._octets = _size(files)
-        self._few = (
-            self._small and self._octets + _size(self._store.files(f"{STATE}/{protocol}")) <= GATHERED_OCTETS
-        )
+        self._few = self._small and _size(self._store.files(f"{STATE}/{protocol}")) <= GATHERED_OCTETS
         # A table without rows is stored at the first date of the messages.
         first = min(map(partition_date, files or self._every_file(protocol)), default=None)
         if first is None:
@@ -193,10 +191,7 @@ class Answering:
             step.release()
         for name in step.state.keys() & step.rows.keys():
             copy_open(self._run, f"{ANSWERS}/{name}", f"{root}/{name}", f"{PROTOCOL.name}={protocol}")
-        dates: set[str] = set()
-        for name in answer.writes:
-            dates |= self._view.dates(f"{ANSWERS}/{name}", protocol)
-        self._write_empties(answer.writes, protocol, min(dates, default=first))
+        self._write_empties(answer.writes, protocol, first)
 
     def _roll_up(self, answer: RollUp, protocol: str, dates: set[str]) -> None:
         typed = self._typed(protocol, answer.reads(protocol), dates=dates)

@@ -49,6 +49,9 @@ OPEN_TALKS = schema("tap STRING, conversation STRING, noms BIGINT, date DATE")
 DAYS = schema("protocol STRING, date DATE, noms BIGINT, talks BIGINT")
 
 
+NOMS = schema("protocol STRING, date DATE, noms BIGINT")
+
+
 def count_talks(
     typed: Mapping[str, DataFrame], protocol: str, state: Mapping[str, DataFrame] | None, /
 ) -> Step:
@@ -87,14 +90,16 @@ def of_filemq(protocol: str) -> bool:
     return protocol == "filemq"
 
 
+READS = ("Nom", "Kthxbai")
+COUNTED_DAYS = RollUp("days", of_filemq, lambda _: READS, ("talks",), {"days": DAYS}, count_days)
+
+
 @pytest.fixture(autouse=True)
 def answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have these answers and no others."""
-    reads = ("Nom", "Kthxbai")
-    talks = Continued("talks", lambda _: reads, {"talks": TALKS}, {"open_talks": OPEN_TALKS}, count_talks)
-    days = RollUp("days", of_filemq, lambda _: reads, ("talks",), {"days": DAYS}, count_days)
+    talks = Continued("talks", lambda _: READS, {"talks": TALKS}, {"open_talks": OPEN_TALKS}, count_talks)
     monkeypatch.setattr(answering, "continued", lambda protocol: iter([talks] * of_filemq(protocol)))
-    monkeypatch.setattr(answering, "roll_ups", lambda protocol: iter([days] * of_filemq(protocol)))
+    monkeypatch.setattr(answering, "roll_ups", lambda protocol: iter([COUNTED_DAYS] * of_filemq(protocol)))
 
 
 MESSAGES = (
@@ -217,8 +222,19 @@ def test_a_day_is_rolled_up_when_its_rows_change(
     monkeypatch.setattr(advancing, "FEW_MESSAGES", 0)
     scene = Scene(spark, tmp_path)
 
-    def rolled_up() -> dict[str, int]:
-        return {partition_date(path): run_number(path) for path in scene.store.files("answers/days")}
+    def rolled_up(table: str = "days") -> dict[str, int]:
+        return {partition_date(path): run_number(path) for path in scene.store.files(f"answers/{table}")}
+
+    def count_noms(
+        typed: Mapping[str, DataFrame], answers: Mapping[str, DataFrame], protocol: str
+    ) -> dict[str, DataFrame]:
+        counted = typed["Nom"].groupBy("date").agg(F.count("*").alias("noms"))
+        return {"noms": counted.withColumn("protocol", F.lit(protocol)).select(*NOMS.names)}
+
+    noms = RollUp("noms", of_filemq, lambda _: ("Nom",), (), {"noms": NOMS}, count_noms)
+    monkeypatch.setattr(
+        answering, "roll_ups", lambda protocol: iter([COUNTED_DAYS, noms] * of_filemq(protocol))
+    )
 
     write(scene.capture, 0)
     scene.run()
@@ -229,6 +245,7 @@ def test_a_day_is_rolled_up_when_its_rows_change(
     write(scene.capture, 4)
     scene.run()
     assert rolled_up() == {FIRST: 3, SECOND: 3}
+    assert rolled_up("noms") == {FIRST: 1, SECOND: 3}, "its tables have no new rows of the first day"
     assert scene.content()["days"] == [f"2 1 {SECOND}", f"3 3 {FIRST}"]
 
 
