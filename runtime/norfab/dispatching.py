@@ -324,7 +324,7 @@ class Dispatcher:
         cause = f"worker {task.worker} {cause}"
         if task.job.wanted.kind != "any":
             self._engine.jobs.fail(task, 500, cause)
-        elif task.attempt >= self._engine.settings.attempts:
+        elif task.tries >= self._engine.settings.attempts:
             self._engine.jobs.fail(task, 500, f"{cause}; given up after {task.attempt} attempts")
         else:
             self._again(task)
@@ -344,7 +344,7 @@ class Dispatcher:
     def give_on(self, task: Task, worker: Worker) -> bool:
         """Give a part that its worker could not do to another one; False where only this one may or can have it."""
         job, registry = task.job, self._engine.registry
-        if job.wanted.kind != "any" or task.attempt >= self._engine.settings.attempts:
+        if job.wanted.kind != "any" or task.tries >= self._engine.settings.attempts:
             return False
         other = registry.pick(registry.service(job.service), job.resources, but=worker.name)
         if other is None:
@@ -361,7 +361,7 @@ class Dispatcher:
             return  # deployed workers answer a question before they have looked at the job sent before it
         accepted = task.state is ACCEPTED
         self._engine.registry.take_back(worker, task.job.uuid)
-        if task.job.wanted.kind == "any" or accepted or task.attempt >= self._engine.settings.attempts:
+        if task.job.wanted.kind == "any" or accepted or task.tries >= self._engine.settings.attempts:
             self.lost(task, "does not have the job any more" if accepted else "did not get the job")
         else:
             self._give(task, worker)

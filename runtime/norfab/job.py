@@ -54,6 +54,7 @@ class Task(msgspec.Struct, gc=False, eq=False):
         sent_at: when it was last sent.
         asked_at: when the worker was last asked for it.
         kept: the attempt that is durable; an attempt is only sent when it is.
+        restored: attempts that earlier processes of the broker made.
         result: how it ended, None before.
     """
 
@@ -63,10 +64,19 @@ class Task(msgspec.Struct, gc=False, eq=False):
     attempt: int = 0
     state: State = WAITING
     kept: int = 0
+    restored: int = 0
     registration: int = 0
     sent_at: float = 0.0
     asked_at: float = 0.0
     result: Outcome | None = None
+
+    @property
+    def tries(self) -> int:
+        """Number of attempts of this process of the broker.
+
+        `Settings.attempts` limits these: a job that was lost with the broker did not fail at a worker.
+        """
+        return self.attempt - self.restored
 
     @property
     def record(self) -> TaskRecord:

@@ -27,7 +27,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ahead_s: float = 0.1
     """A worker may have as many jobs as it ends in this time, within these bounds."""
     attempts: int = 3
-    """How often a part of a job is given to a worker."""
+    """How often one process of the broker gives a part of a job to a worker.
+
+    Attempts of earlier processes do not count: a restart of the broker is not a fault of the job.
+    """
 
     body_octets: int = 64 * 1024 * 1024
     open_octets: int = 1024 * 1024

@@ -113,7 +113,7 @@ def _take_parts(
     for slot in {**parts, **results}:
         part = parts.get(slot, TaskRecord(slot, "", 0))
         task = job.add(slot, part.worker, part.attempt)
-        task.kept = part.attempt
+        task.kept = task.restored = part.attempt
         task.state = State.SENT if part.attempt else State.WAITING
         if slot in results:
             held = results[slot]

@@ -119,6 +119,23 @@ def test_a_job_that_did_not_reach_its_worker_is_sent_again_and_says_so(target: s
     assert lab.told()[-1][1]["w1"]["attempt"] == 2
 
 
+@pytest.mark.parametrize("target", ["all", "any", "w1"])
+def test_restarts_of_the_broker_do_not_exhaust_the_attempts_of_a_job(target: str) -> None:
+    """Each broker sends the job and stops before the worker receives it: four times, with three attempts allowed."""
+    lab = Lab()
+    lab.ready("w1")
+    lab.post(target=target)
+    for _ in range(4):
+        lab = again(lab)
+        lab.ready("w1")
+        lab.take("w1")
+        lab.respond("w1", 404)
+        assert lab.posts("w1") == ["j1"]
+    lab.respond("w1")
+    status, body = lab.told()[-1]
+    assert (status, body["w1"]["attempt"]) == (200, 5)
+
+
 def test_a_worker_that_does_not_come_back_is_lost() -> None:
     lab = Lab()
     lab.ready("w1")
