@@ -1,11 +1,13 @@
 """Types of answers, and the columns that answer tables share.
 
-An answer fills one or more tables from the typed tables of a protocol. There are two kinds:
+An answer fills one or more tables from the typed tables of a protocol. There are three kinds:
 
 - A *continued* answer (`Continued`) is incremental. It receives new messages and the state of its
   last step, because a conversation or a request may begin in one portion of the traffic and end in
   another. A capture in portions, each in order, gives the same rows as the capture as a whole.
-- A *roll-up* (`RollUp`) is computed again from whole tables of the dates that a run touched.
+- *Sums* (`Sums`) are counts of messages or of closed rows. New ones are added to the stored sums.
+- A *roll-up* (`RollUp`) is computed again from sums and answer tables, for the dates at which these
+  changed.
 
 Clocks in the tables: `ts` is the wall clock of the tap's machine and may go back; `mono` is the
 tap's own clock, from which every duration is taken; `seq` orders the messages of a tap.
@@ -14,7 +16,7 @@ tap's own clock, from which every duration is taken; `seq` orders the messages o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
@@ -108,21 +110,57 @@ class Continued(NamedTuple):
     advance: Advance
 
 
-class RollUp(NamedTuple):
-    """Answer that is computed again for whole dates.
+class Sums(NamedTuple):
+    """Table of sums by date, to which a run adds what is new.
 
     Attributes:
-        name: name of the answer.
-        applies: whether a protocol has this answer.
-        reads: the typed tables that it reads, given the protocol.
-        reads_answers: the answer tables that it reads, whole (closed and open).
-        writes: the answer tables with their schemas; each begins with `protocol` and `date`.
-        compute: returns these tables, given typed tables, answer tables and the protocol.
+        name: name of the table.
+        applies: whether a protocol has it.
+        reads: the typed tables whose messages it sums, given the protocol.
+        reads_answers: the answer tables whose closed rows it sums.
+        schema: its columns, beginning with `protocol` and `date`. Without a `minute`, there are
+            few rows a day.
+        aggregates: SQL of the columns that are not keys, such as ``sum(octets) AS octets``. The
+            aggregate of aggregates must be the aggregate of the whole.
+        select: returns a row for each message or answer row, with the columns of `schema` but
+            `protocol`, given typed tables, answer tables and the protocol.
+        is_answer: whether it is an answer table. Otherwise it is state, for roll-ups only.
     """
 
     name: str
     applies: Callable[[str], bool]
     reads: Callable[[str], tuple[str, ...]]
+    reads_answers: tuple[str, ...]
+    schema: StructType
+    aggregates: tuple[str, ...]
+    select: Callable[[Frames, Frames, str], DataFrame]
+    is_answer: bool = False
+
+    def add_up(self, rows: DataFrame, protocol: str) -> DataFrame:
+        """Return the table of rows of `select` and rows of this table."""
+        computed = {aggregate.rpartition(" AS ")[2] for aggregate in self.aggregates}
+        keys = [name for name in self.schema.names if name not in computed and name != "protocol"]
+        return as_table(group(rows, keys, *self.aggregates), protocol, self.schema)
+
+
+class RollUp(NamedTuple):
+    """Answer that is computed again for the dates at which its sources changed.
+
+    If its tables have a column `minute`, the sources are rows with a time `ts`, and only minutes
+    with changed rows are computed.
+
+    Attributes:
+        name: name of the answer.
+        applies: whether a protocol has this answer.
+        reads_sums: the sums that it reads. Rows of open answers are among them, not added up.
+        reads_answers: the answer tables that it reads, whole (closed and open).
+        writes: the answer tables with their schemas; each begins with `protocol` and `date`.
+        compute: returns these tables, given sums, answer tables and the protocol.
+    """
+
+    name: str
+    applies: Callable[[str], bool]
+    reads_sums: tuple[str, ...]
     reads_answers: tuple[str, ...]
     writes: Mapping[str, StructType]
     compute: Callable[[Frames, Frames, str], dict[str, DataFrame]]
@@ -209,3 +247,13 @@ def as_table(
         for field in schema
     )
     return rows.select(*selected, *([] if is_open is None else [is_open.alias(OPEN)]))
+
+
+def group(rows: DataFrame, by: Iterable[str], *aggregates: str) -> DataFrame:
+    """Return SQL aggregates such as ``sum(octets) AS octets`` for each group of rows."""
+    return rows.groupBy(*map(F.expr, by)).agg(*map(F.expr, aggregates))
+
+
+def sums(*names: str) -> tuple[str, ...]:
+    """Return the SQL of the sum of each column, under the column's name."""
+    return tuple(f"sum({name}) AS {name}" for name in names)

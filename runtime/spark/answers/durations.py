@@ -12,11 +12,8 @@ one, never below.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
 from specwire.runtime.spark.answers.answer import (
     STORED,
@@ -24,11 +21,13 @@ from specwire.runtime.spark.answers.answer import (
     Frames,
     RollUp,
     as_table,
+    group,
+    sums,
     table_schema,
 )
-from specwire.runtime.spark.answers.messages import group, sums, union
+from specwire.runtime.spark.answers.messages import union
 from specwire.runtime.spark.answers.protocol_specifics import takes_time
-from specwire.runtime.spark.answers.taps import without_twins
+from specwire.runtime.spark.answers.taps import without_second_views
 
 _SUBJECT = table_schema(
     "kind STRING: rpc (a request), job (a worker's part of a NORFAB job), transfer (a file)",
@@ -102,18 +101,11 @@ TIMED = {
 }
 """SQL of the columns of `timed`, for the answer tables that have what takes time."""
 
-ENDED = "outcome IN ('answered', 'error')"
+IS_TIMED = "outcome IN ('answered', 'error', 'unanswered', 'open')"
+"""SQL for whether a row of `TIMED` takes time. Deletions and messages that are not calls do not."""
+ENDED = "kind IS NOT NULL AND outcome IN ('answered', 'error')"
+OUTCOMES = {"answered": ENDED, "errors": "outcome = 'error'", "unanswered": "outcome = 'unanswered'"}
 TOOK_US = f"if({ENDED}, took_us, NULL)"
-COUNTS = (
-    "count(1) AS begun",
-    f"count_if({ENDED}) AS answered",
-    "count_if(outcome = 'error') AS errors",
-    "count_if(outcome = 'unanswered') AS unanswered",
-    "sum(octets) AS octets",
-    f"sum({TOOK_US}) AS total_us",
-    f"max({TOOK_US}) AS max_us",
-)
-"""SQL of the counts of rows of `timed`."""
 
 
 def timed(answers: Frames) -> DataFrame | None:
@@ -124,34 +116,24 @@ def timed(answers: Frames) -> DataFrame | None:
     untagged), deletions of files, and second views at another tap are omitted.
     """
     frames = [
-        without_second_views(answers, name).selectExpr("date", "ts", "tap", *columns)
+        without_second_views(answers[name], answers).selectExpr("date", "ts", "tap", *columns)
         for name, columns in TIMED.items()
         if name in answers
     ]
-    wanted = f"{ENDED} OR outcome IN ('unanswered', 'open')"
-    return union(frames).where(wanted) if frames else None
-
-
-def without_second_views(answers: Frames, name: str) -> DataFrame:
-    """Return an answer table without the rows that count at another tap: see `twins`."""
-    table = answers[name]
-    if "twins" not in answers:
-        return table
-    if "conversation" in table.columns:
-        return without_twins(table, answers["twins"])
-    jobs = without_twins(answers["jobs"], answers["twins"]) if "jobs" in answers else table
-    return table.join(jobs.select("tap", "uuid").distinct(), ["tap", "uuid"], "left_semi")
+    return union(frames).where(IS_TIMED) if frames else None
 
 
 def latencies(rows: DataFrame, *by: str) -> DataFrame:
     """Return counts and quantiles of rows of `timed`, for each group of these columns."""
     quantiles = f"percentile_approx({TOOK_US}, array(0.5D, 0.9D, 0.99D), {ACCURACY}) AS quantiles"
-    rows = group(rows, by, *COUNTS, quantiles)
+    counts = (f"count_if({is_so}) AS {name}" for name, is_so in OUTCOMES.items())
+    totals = ("sum(octets) AS octets", f"sum({TOOK_US}) AS total_us", f"max({TOOK_US}) AS max_us")
+    rows = group(rows, by, "count(1) AS begun", *counts, *totals, quantiles)
     at = {name: F.col("quantiles")[place] for place, name in enumerate(QUANTILES)}
     return rows.withColumns(at).drop("quantiles")
 
 
-def latency(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFrame]:
+def latency(sums_of: Frames, answers: Frames, protocol: str) -> dict[str, DataFrame]:
     """Return the table `latency`."""
     rows = timed(answers)
     assert rows is not None, f"{protocol} has nothing that takes time"
@@ -160,16 +142,16 @@ def latency(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFram
     return {"latency": as_table(counted, protocol, LATENCY)}
 
 
-def topics(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFrame]:
+def topics(sums_of: Frames, answers: Frames, protocol: str) -> dict[str, DataFrame]:
     """Return the table `topics`."""
-    rows = timed(answers)
-    assert rows is not None, f"{protocol} has nothing that takes time"
-    # `greatest` ignores null.
-    bin_of = f"if({TOOK_US} IS NULL, NULL, floor(log10(greatest({TOOK_US}, 1D)) * {PER_DECADE})) AS bin"
-    binned = group(rows, ("date", *SUBJECT, bin_of), *COUNTS)
+    rows = without_second_views(sums_of["calls"], answers).where("kind IS NOT NULL")
+    binned = group(rows, ("date", *SUBJECT, "bin"), *_ADDED_UP)
     one = F.expr("if(bin IS NULL, NULL, array(struct(bin, answered AS count)))")
     summed = sum_topics(binned.withColumn("spread", one), "date", *SUBJECT)
     return {"topics": as_table(summed, protocol, TOPICS)}
+
+
+_ADDED_UP = (*sums("begun", *OUTCOMES, "octets", "total_us"), "max(max_us) AS max_us")
 
 
 def sum_topics(topics: DataFrame, *by: str) -> DataFrame:
@@ -180,8 +162,7 @@ def sum_topics(topics: DataFrame, *by: str) -> DataFrame:
     rows = group(
         topics,
         by,
-        *sums("begun", "answered", "errors", "unanswered", "octets", "total_us"),
-        "max(max_us) AS max_us",
+        *_ADDED_UP,
         "array_sort(flatten(collect_list(spread))) AS spread",
     )
     return rows.withColumns({name: _quantile(share) for name, share in QUANTILES.items()})
@@ -202,9 +183,7 @@ def _quantile(share: float) -> Column:
     return F.when(at.isNotNull(), F.least(end, F.col("max_us")))
 
 
-def _roll_up(name: str, schema: StructType, compute: Callable[..., dict[str, DataFrame]]) -> RollUp:
-    reads_answers = (*TIMED, "jobs", "twins")
-    return RollUp(name, takes_time, lambda protocol: (), reads_answers, {name: schema}, compute)
-
-
-ROLL_UPS = (_roll_up("latency", LATENCY, latency), _roll_up("topics", TOPICS, topics))
+ROLL_UPS = (
+    RollUp("latency", takes_time, (), (*TIMED, "twins"), {"latency": LATENCY}, latency),
+    RollUp("topics", takes_time, ("calls",), ("twins",), {"topics": TOPICS}, topics),
+)

@@ -39,10 +39,10 @@ from specwire.runtime.spark.answers.answer import (
     Frames,
     Step,
     as_table,
+    group,
     table_schema,
 )
 from specwire.runtime.spark.answers.messages import (
-    group,
     in_order,
     message_tables,
     select,

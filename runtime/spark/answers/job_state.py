@@ -312,7 +312,7 @@ def _part_row(job: JobState, part: JobPart, closed: bool) -> dict[str, Any]:
     elif started is None and part.sent is not None:
         started, sign = part.sent, "sent"
     return {
-        **{name: getattr(job, name) for name in ("ts", "seq", "mono", "service", "task")},
+        **{name: getattr(job, name) for name in ("conversation", "ts", "seq", "mono", "service", "task")},
         "worker": part.worker,
         "sent_mono": part.sent,
         "accepted_mono": part.accepted,

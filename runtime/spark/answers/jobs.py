@@ -55,6 +55,7 @@ JOBS = table_schema(
 
 JOB_PARTS = table_schema(
     *_JOB,
+    "conversation STRING: the client's connection; null at a worker's tap",
     "worker STRING: name of the worker; its connection's name where the tap does not learn it",
     "service STRING: the service that was asked for",
     "task STRING: the task, from the body",

@@ -91,13 +91,3 @@ def in_order(*keys: str, rows: str = "") -> str:
     """
     frame = f" ROWS BETWEEN {rows}" if rows else ""
     return f"OVER (PARTITION BY {', '.join(keys)} ORDER BY seq{frame})"
-
-
-def group(rows: DataFrame, by: Iterable[str], *aggregates: str) -> DataFrame:
-    """Return SQL aggregates such as ``sum(octets) AS octets`` for each group of rows."""
-    return rows.groupBy(*map(F.expr, by)).agg(*map(F.expr, aggregates))
-
-
-def sums(*names: str) -> tuple[str, ...]:
-    """Return the SQL of the sum of each column, under the column's name."""
-    return tuple(f"sum({name}) AS {name}" for name in names)

@@ -1,6 +1,6 @@
 """Registry of the answers.
 
-The pipeline and the stream iterate over `continued` and `roll_ups` and refer to no answer by name.
+The pipeline and the stream iterate over these answers and refer to no answer by name.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from specwire.runtime.spark.answers import (
     traffic,
     transfers,
 )
-from specwire.runtime.spark.answers.answer import Continued, RollUp
+from specwire.runtime.spark.answers.answer import Continued, RollUp, Sums
 from specwire.runtime.spark.answers.dialogs import conversations
 
 CONTINUED: tuple[Continued, ...] = (
@@ -28,6 +28,7 @@ CONTINUED: tuple[Continued, ...] = (
     health.CONTINUED,
     gaps.CONTINUED,
 )
+SUMS: tuple[Sums, ...] = traffic.SUMS
 ROLL_UPS: tuple[RollUp, ...] = (taps.ROLL_UP, *durations.ROLL_UPS, *traffic.ROLL_UPS)
 """Each roll-up after those whose tables it reads."""
 
@@ -35,6 +36,11 @@ ROLL_UPS: tuple[RollUp, ...] = (taps.ROLL_UP, *durations.ROLL_UPS, *traffic.ROLL
 def continued(protocol: str) -> Iterator[Continued]:
     """Yield the continued answers for a protocol."""
     return (answer for answer in CONTINUED if answer.reads(protocol))
+
+
+def all_sums(protocol: str) -> Iterator[Sums]:
+    """Yield the sums for a protocol."""
+    return (answer for answer in SUMS if answer.applies(protocol))
 
 
 def roll_ups(protocol: str) -> Iterator[RollUp]:

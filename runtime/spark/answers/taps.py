@@ -43,18 +43,31 @@ def one_tap(typed: Frames, protocol: str) -> dict[str, DataFrame]:
     return {name: without_twins(frame, _second_views(views, protocol)) for name, frame in typed.items()}
 
 
-def twins(conversations: DataFrame, protocol: str) -> DataFrame:
-    """Return the second views among rows of the table `conversations`, separately for each day."""
-    views = conversations.where(F.col("protocol") == protocol).groupBy("date", *VIEW)
-    found = _second_views(views.agg(F.sum("messages").alias("messages")), protocol, "date")
+def twins(views: DataFrame, protocol: str) -> DataFrame:
+    """Return the second views, separately for each day.
+
+    `views` has `protocol`, `date`, `tap`, `conversation` and `messages`, as the table
+    `conversations` has.
+    """
+    counted = views.where(F.col("protocol") == protocol).groupBy("date", *VIEW)
+    found = _second_views(counted.agg(F.sum("messages").alias("messages")), protocol, "date")
     return as_table(found, protocol, TWINS)
 
 
 def without_twins(frame: DataFrame, twins: DataFrame) -> DataFrame:
-    """Return the rows of any table with `tap` and `conversation` that are of no second view."""
-    omitted = F.broadcast(twins.select(*(F.col(name).alias(f"_twin_{name}") for name in VIEW)).distinct())
-    same = [F.col(name) == F.col(f"_twin_{name}") for name in VIEW]
+    """Return the rows of no second view from any table with `tap` and `conversation`.
+
+    In a table with dates, a view is omitted for the dates of its rows in `twins`.
+    """
+    names = [name for name in ("date", *VIEW) if name in frame.columns and name in twins.columns]
+    omitted = F.broadcast(twins.select(*(F.col(name).alias(f"_twin_{name}") for name in names)).distinct())
+    same = [F.col(name) == F.col(f"_twin_{name}") for name in names]
     return frame.join(omitted, same, "left_anti")
+
+
+def without_second_views(table: DataFrame, answers: Frames) -> DataFrame:
+    """Return a table without the second views, if there is the table `twins`."""
+    return without_twins(table, answers["twins"]) if "twins" in answers else table
 
 
 def _second_views(views: DataFrame, protocol: str, *days: str) -> DataFrame:
@@ -77,16 +90,8 @@ def _second_views(views: DataFrame, protocol: str, *days: str) -> DataFrame:
     )
 
 
-def _roll_up(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFrame]:
-    conversations = answers.get("conversations")
-    return {} if conversations is None else {"twins": twins(conversations, protocol)}
+def _roll_up(sums_of: Frames, answers: Frames, protocol: str) -> dict[str, DataFrame]:
+    return {"twins": twins(sums_of["sent"].where("conversation IS NOT NULL"), protocol)}
 
 
-ROLL_UP = RollUp(
-    "twins",
-    lambda protocol: True,  # The table exists even if no protocol has conversations: queries join it.
-    lambda protocol: (),
-    ("conversations",),
-    {"twins": TWINS},
-    _roll_up,
-)
+ROLL_UP = RollUp("twins", lambda protocol: True, ("sent",), (), {"twins": TWINS}, _roll_up)

@@ -21,22 +21,27 @@ saw count once.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from specwire.runtime.spark.answers.answer import (
+    CONNECTION,
     STORED,
     TAP,
     Frames,
     RollUp,
+    Sums,
     as_table,
+    group,
+    sums,
     table_schema,
 )
-from specwire.runtime.spark.answers.durations import without_second_views
-from specwire.runtime.spark.answers.messages import group, message_tables, select, sums, union
-from specwire.runtime.spark.answers.protocol_specifics import specifics_of, tap_name
-from specwire.runtime.spark.answers.taps import without_twins
+from specwire.runtime.spark.answers.durations import ENDED, IS_TIMED, OUTCOMES, PER_DECADE, TIMED
+from specwire.runtime.spark.answers.messages import message_tables, select, union
+from specwire.runtime.spark.answers.protocol_specifics import specifics_of, takes_time, tap_name
+from specwire.runtime.spark.answers.taps import without_second_views
 from specwire.runtime.spark.decoding.tables import ERRORS
 from specwire.runtime.spark.protocols import load_machine
 
@@ -63,7 +68,8 @@ ERRORS_FOUND = table_schema(
     "octets BIGINT (octets): their octets",
     "first_ts TIMESTAMP: when the first came",
     "last_ts TIMESTAMP: when the last came",
-    "text STRING: the finding of the first of them by seq, as a sentence",
+    "first_seq BIGINT: seq of the first of them",
+    "text STRING: the finding of that one, as a sentence",
 )
 
 
@@ -103,39 +109,89 @@ EDGES = table_schema(
 )
 
 
-def traffic(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFrame]:
-    """Return the table `traffic`; its messages add up to the rows of the typed tables."""
+SENT = table_schema(
+    *STORED,
+    *CONNECTION,
+    "sender STRING: role letter of a side",
+    "messages BIGINT: messages that it sent",
+    "octets BIGINT (octets): their octets",
+    "errors BIGINT: those that did not decode",
+    *_SPAN,
+)
+"""State: what each side of each connection sent."""
+
+CALLS = table_schema(
+    *STORED,
+    TAP,
+    CONNECTION["conversation"],
+    "kind STRING: as in `topics`; null if it has no duration",
+    "service STRING: service that was asked",
+    "topic STRING: topic of the request, task of the job",
+    "edge STRING: kind of its edge; null without",
+    "source STRING: as in `edges`",
+    "source_role STRING: as in `edges`",
+    "target STRING: as in `edges`",
+    "target_role STRING: as in `edges`",
+    "bin BIGINT: bin of the histogram `spread` of `topics`; null if not answered",
+    "begun BIGINT: rows",
+    "answered BIGINT: those that ended",
+    "errors BIGINT: those that ended with an error",
+    "unanswered BIGINT: those that were given up",
+    "requests BIGINT: requests or jobs",
+    "messages BIGINT: requests and responses",
+    "octets BIGINT (octets): their octets, or those of the files",
+    "total_us BIGINT (microseconds): sum of the times",
+    "max_us BIGINT (microseconds): the longest",
+    *_SPAN,
+)
+"""State: closed rows of the answers that take time."""
+
+
+def _select_traffic(typed: Frames, answers: Frames, protocol: str) -> DataFrame:
     topics = specifics_of(protocol).topics
+    messages = _select_messages(
+        typed,
+        protocol,
+        ("tap", "sender", "ts", "octets"),
+        {name: {"topic": topics.get(name, "cast(null as string)")} for name in typed},
+    )
+    return messages.selectExpr(
+        *("date", "date_trunc('minute', ts) AS minute", "tap", "message", "sender", "topic"),
+        *("messages", "octets", "errors"),
+    )
+
+
+def _select_errors(typed: Frames, answers: Frames, protocol: str) -> DataFrame:
+    fields = {"found": "message", "field": "field", "kind": "kind", "text": "text"}
+    messages = select(typed, protocol, ERRORS, fields, ("tap", "sender", "ts", "seq", "octets"))
+    return messages.selectExpr(
+        *("to_date(ts) AS date", "tap", "sender", "found AS message", "field", "kind"),
+        *("1L AS messages", "octets", "ts AS first_ts", "ts AS last_ts", "seq AS first_seq", "text"),
+    )
+
+
+def _select_sent(typed: Frames, answers: Frames, protocol: str) -> DataFrame:
+    messages = _select_messages(typed, protocol, (*CONNECTION.names, "sender", "ts", "octets"))
+    return messages.selectExpr(
+        *("date", *CONNECTION.names, "sender", "messages", "octets", "errors"),
+        *("ts AS first_ts", "ts AS last_ts"),
+    )
+
+
+def _select_messages(
+    typed: Frames,
+    protocol: str,
+    tap_columns: tuple[str, ...],
+    fields: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+) -> DataFrame:
+    """Return each message as a row with sums of one message: `messages`, `octets` and `errors`."""
     messages = union(
-        select(
-            typed,
-            protocol,
-            name,
-            {"topic": topics.get(name, "cast(null as string)")},
-            ("tap", "sender", "ts", "octets"),
-        )
+        select(typed, protocol, name, fields.get(name), tap_columns)
         for name in message_tables(protocol)
         if name in typed
     )
-    rows = group(
-        messages,
-        ("tap", "message", "sender", "topic", "date_trunc('minute', ts) AS minute"),
-        *("count(1) AS messages", "sum(octets) AS octets", f"count_if(message = '{ERRORS}') AS errors"),
-    )
-    return {"traffic": as_table(rows, protocol, TRAFFIC, date=F.to_date("minute"))}
-
-
-def errors(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFrame]:
-    """Return the table `errors`; its messages add up to the rows of `_errors`."""
-    fields = {"found": "message", "field": "field", "kind": "kind", "text": "text"}
-    messages = select(typed, protocol, ERRORS, fields, ("tap", "sender", "ts", "seq", "octets"))
-    rows = group(
-        messages,
-        ("to_date(ts) AS date", "tap", "sender", "found AS message", "field", "kind"),
-        *("count(1) AS messages", "sum(octets) AS octets", "min_by(text, seq) AS text"),
-        *("min(ts) AS first_ts", "max(ts) AS last_ts"),
-    )
-    return {"errors": as_table(rows, protocol, ERRORS_FOUND)}
+    errors = f"if(message = '{ERRORS}', 1L, 0L) AS errors"
+    return messages.selectExpr("*", "to_date(ts) AS date", "1L AS messages", errors)
 
 
 # --- nodes and edges
@@ -144,26 +200,23 @@ LISTENERS = ("server", "broker", "receiver")
 """Roles that others connect to."""
 
 
-def graph(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFrame]:
+def graph(sums_of: Frames, answers: Frames, protocol: str) -> dict[str, DataFrame]:
     """Return the tables `nodes` and `edges` of the dates that the frames have."""
-    sent = _messages(typed, protocol)
-    if "twins" in answers:
-        sent = without_twins(sent, answers["twins"])
-    calls = [
-        without_second_views(answers, name).selectExpr("date", "tap", *columns)
-        for name, columns in _call_tables(protocol).items()
-        if name in answers
-    ]
+    sent = _add_ends(without_second_views(sums_of["sent"], answers), protocol)
+    rows = [sent]
+    if "calls" in sums_of:
+        calls = without_second_views(sums_of["calls"], answers).where("edge IS NOT NULL")
+        rows.append(calls.drop("kind").withColumnRenamed("edge", "kind"))
     span = ("min(first_ts) AS first_ts", "max(last_ts) AS last_ts")
     edges = group(
-        union([sent, *calls]),
-        ("date", "tap", "kind", "source", "source_role", "target", "target_role"),
+        union(rows),
+        ("date", "tap", "kind", *_EDGE),
         *sums("messages", "octets", "requests", "errors"),
         *span,
     )
     # Each end of a connection is a node, and so is each service that was called.
     ends = [sent.selectExpr(*columns) for columns in (_SOURCE, _TARGET)]
-    ends += [rows.where("target_role = 'service'").selectExpr(*_SERVICE) for rows in calls]
+    ends += [calls.where("target_role = 'service'").selectExpr(*_SERVICE) for calls in rows[1:]]
     nodes = group(
         union(ends),
         ("date", "tap", "node", "role"),
@@ -190,25 +243,13 @@ _SERVICE = (
 )
 
 
-def _messages(typed: Frames, protocol: str) -> DataFrame:
-    """Return what each side of each connection sent on each day, with both ends."""
-    connection = ("tap", "conversation", "peer")
-    messages = union(
-        select(typed, protocol, name, tap_columns=(*connection, "sender", "ts", "octets"))
-        for name in message_tables(protocol)
-        if name in typed
-    )
-    summed = group(
-        messages,
-        ("to_date(ts) AS date", *connection, "sender"),
-        *("count(1) AS messages", "sum(octets) AS octets", f"count_if(message = '{ERRORS}') AS errors"),
-        *("min(ts) AS first_ts", "max(ts) AS last_ts"),
-    )
+def _add_ends(sent: DataFrame, protocol: str) -> DataFrame:
+    """Return the sums `sent` with both ends of the connection, as edges."""
     listening, connecting = _roles(protocol)
     listens = f"sender IN ({', '.join(listening)})"
-    others = f"max(if({listens}, NULL, sender)) OVER (PARTITION BY date, {', '.join(connection)})"
+    others = f"max(if({listens}, NULL, sender)) OVER (PARTITION BY date, {', '.join(CONNECTION.names)})"
     by_peer, peer = _is_peer("sender", protocol), specifics_of(protocol).peer_name
-    return summed.selectExpr(
+    return sent.selectExpr(
         "*",
         "'messages' AS kind",
         f"if({by_peer}, {peer}, {tap_name()}) AS source",
@@ -233,49 +274,106 @@ def _is_peer(role: str, protocol: str) -> str:
     return f"if(contains(peer, '://'), {listens}, NOT {listens})"
 
 
-def _call_tables(protocol: str) -> dict[str, tuple[str, ...]]:
+_EDGE = ("source", "source_role", "target", "target_role")
+
+
+def _select_calls(typed: Frames, answers: Frames, protocol: str) -> DataFrame:
+    """Return calls, jobs and files of the answer tables, each as a row of `calls`."""
+    rows = union(
+        answers[name].selectExpr(*("date", "tap", "conversation"), *TIMED.get(name, ()), *columns)
+        for name, columns in _edges_of(protocol).items()
+        if name in answers
+    )
+    # Jobs and messages that are not calls only make edges.
+    timed = rows.withColumn("kind", F.expr(f"if({IS_TIMED}, kind, NULL)"))
+    return timed.selectExpr(
+        *("date", "tap", "conversation", "kind", "service", "topic"),
+        *("edge", *_EDGE),
+        f"if({ENDED}, floor(log10(greatest(took_us, 1D)) * {PER_DECADE}), NULL) AS bin",
+        "1L AS begun",
+        *(f"if({is_so}, 1L, 0L) AS {name}" for name, is_so in OUTCOMES.items()),
+        *("requests", "messages", "octets", "first_ts", "last_ts"),
+        *(f"if({ENDED}, took_us, NULL) AS {name}" for name in ("total_us", "max_us")),
+    )
+
+
+def _edges_of(protocol: str) -> dict[str, tuple[str, ...]]:
     """Return the answer tables with calls, each with the SQL of the columns of an edge.
 
     `requests` are those of Flux and CMB1. A job of NORFAB leads from client to service, its parts
     from service to worker. It is one request; its messages are counted where peers send them.
+    Transfers have no edges.
     """
     own = f"if({_is_peer('asker', protocol)}, peer, {tap_name()})"
-    job = (
-        *("'calls' AS kind", "1L AS requests", "ts AS first_ts", "ts AS last_ts"),
-        *("CAST(NULL AS bigint) AS messages", "CAST(NULL AS bigint) AS octets"),
-    )
+    moment = ("ts AS first_ts", "ts AS last_ts")
+    job = ("'calls' AS edge", "1L AS requests", "CAST(NULL AS bigint) AS messages", *moment)
     return {
         "requests": (
-            "if(hops = 0, 'calls', 'relayed') AS kind",
+            "if(hops = 0, 'calls', 'relayed') AS edge",
             f"if(hops = 0, {own}, substring_index(requester, '!', -1)) AS source",
             *("asker AS source_role", "service AS target", "'service' AS target_role"),
             "responses + if(nodeid IS NULL, 0L, 1L) AS messages",
-            *("octets", "if(nodeid IS NULL, 0L, 1L) AS requests", "if(outcome = 'error', 1L, 0L) AS errors"),
+            "if(nodeid IS NULL, 0L, 1L) AS requests",
             *("ts AS first_ts", "coalesce(answered_ts, ts) AS last_ts"),
         ),
         "jobs": (
             *job,
-            *(f"coalesce(client, {tap_name()}) AS source", "'C' AS source_role"),
-            *("coalesce(service, '') AS target", "'service' AS target_role"),
-            "if(outcome IN ('failed', 'refused'), 1L, 0L) AS errors",
+            f"coalesce(client, {tap_name()}) AS source",
+            *("'C' AS source_role", "coalesce(service, '') AS target", "'service' AS target_role"),
+            "if(outcome IN ('failed', 'refused'), 'error', NULL) AS outcome",
         ),
         "job_parts": (
             *job,
             *("coalesce(service, '') AS source", "'service' AS source_role"),
-            *("worker AS target", "'W' AS target_role", "if(failed, 1L, 0L) AS errors"),
+            *("worker AS target", "'W' AS target_role"),
+        ),
+        "transfers": (
+            *moment,
+            *(f"CAST(NULL AS string) AS {name}" for name in ("edge", *_EDGE)),
+            *(f"CAST(NULL AS bigint) AS {name}" for name in ("requests", "messages")),
         ),
     }
 
 
-ROLL_UPS = (
-    RollUp("traffic", lambda protocol: True, message_tables, (), {"traffic": TRAFFIC}, traffic),
-    RollUp("errors", lambda protocol: True, lambda protocol: (ERRORS,), (), {"errors": ERRORS_FOUND}, errors),
-    RollUp(
-        "graph",
-        lambda protocol: True,
-        message_tables,
-        ("requests", "jobs", "job_parts", "twins"),
-        {"nodes": NODES, "edges": EDGES},
-        graph,
+# --- the answers
+
+
+def _always(protocol: str) -> bool:
+    return True
+
+
+_COUNTED = sums("messages", "octets", "errors")
+_ENDS = ("min(first_ts) AS first_ts", "max(last_ts) AS last_ts")
+
+SUMS = (
+    Sums("traffic", _always, message_tables, (), TRAFFIC, _COUNTED, _select_traffic, is_answer=True),
+    Sums(
+        "errors",
+        _always,
+        lambda protocol: (ERRORS,),
+        (),
+        ERRORS_FOUND,
+        (
+            *sums("messages", "octets"),
+            *_ENDS,
+            *("min(first_seq) AS first_seq", "min_by(text, first_seq) AS text"),
+        ),
+        _select_errors,
+        is_answer=True,
+    ),
+    Sums("sent", _always, message_tables, (), SENT, (*_COUNTED, *_ENDS), _select_sent),
+    Sums(
+        "calls",
+        takes_time,
+        lambda protocol: (),
+        ("requests", "jobs", "job_parts", "transfers"),
+        CALLS,
+        (
+            *sums("begun", *OUTCOMES, "requests", "messages", "octets", "total_us"),
+            "max(max_us) AS max_us",
+            *_ENDS,
+        ),
+        _select_calls,
     ),
 )
+ROLL_UPS = (RollUp("graph", _always, ("sent", "calls"), ("twins",), {"nodes": NODES, "edges": EDGES}, graph),)

@@ -34,10 +34,10 @@ from specwire.runtime.spark.pipeline.store import (
     ANSWERS,
     FRAMES,
     LATE,
+    STATE,
     TYPED,
     Store,
     View,
-    partition,
     partition_date,
     run_number,
 )
@@ -60,7 +60,7 @@ Draw = Callable[[Summary, Callable[[str], DataFrame | None]], str]
 FEW_MESSAGES = 20_000
 """Maximum new messages of a small run."""
 FEW_EARLIER = 300_000
-"""Maximum messages of earlier runs that a small run reads."""
+"""Maximum rows of earlier runs that a small run reads: messages and state."""
 FEW_OCTETS = 512 << 20
 """Maximum octets of segments of a small run."""
 
@@ -113,7 +113,7 @@ def carry_out(
     sorted_out = sort_out(work, request, run.number, store.files(LATE))
     new = sorted_out.protocols(request.asked.protocol)
     answered = find_unanswered(store, run, request, sorted_out)
-    extent = measure(run, sorted_out, answered)
+    extent = measure(store, run, sorted_out, answered)
     with table_settings(spark, few=extent.few):
         steps = Steps(progress, 2 + 2 * len(new) + len(answered))
         counted = Taking(spark, store, run, request, sorted_out, steps, few=extent.few).take()
@@ -172,33 +172,36 @@ class Extent(NamedTuple):
 
     Attributes:
         few: whether it is so little that the settings `BRIEF` suit it.
-        octets: octets of messages of earlier runs, uncompressed; if there are many, of some.
+        octets: octets of what earlier runs left, uncompressed; if there are many, of some.
     """
 
     few: bool
     octets: int
 
 
-def measure(run: Run, work: Sorted, answered: Iterable[str]) -> Extent:
+def measure(store: Store, run: Run, work: Sorted, answered: Iterable[str]) -> Extent:
     """Return how much a run reads; `answered` are the protocols whose answers it updates.
 
-    For these it reads, besides its own messages, those that earlier runs left unanswered, and those
-    of each date that has new messages or rows that are still open; in a rebuild, all messages.
+    For these it reads, besides its own messages, those that earlier runs left unanswered, the open
+    state, and the sums of each date that has new messages. In a rebuild, and for a protocol that
+    lacks answers, it reads all messages.
     """
-    messages = octets = 0
+    rows = octets = 0
     dates = {day for entry in work.entries for day in _dates(entry)}
     for protocol in answered:
-        opened = (path for path in run.files(ANSWERS) if path.name.startswith(f"{Area.OPEN}-"))
-        touched = dates | {partition_date(path) for path in opened if partition(path, "protocol") == protocol}
-        for path in run.files(f"{TYPED}/{protocol}"):
-            if messages > FEW_EARLIER:
+        since = 0 if work.rebuild or lacks_answers(store, protocol) else run.before.answered
+        read = [path for path in store.files(f"{TYPED}/{protocol}") if run_number(path) > since]
+        for path in store.files(f"{STATE}/{protocol}"):
+            if path.name.startswith(f"{Area.OPEN}-") or partition_date(path) in dates:
+                read.append(path)
+        for path in read:
+            if rows > FEW_EARLIER:
                 break
-            if work.rebuild or partition_date(path) in touched or run_number(path) > run.before.answered:
-                footer = pq.read_metadata(path)
-                messages += footer.num_rows
-                octets += sum(footer.row_group(at).total_byte_size for at in range(footer.num_row_groups))
+            footer = pq.read_metadata(path)
+            rows += footer.num_rows
+            octets += sum(footer.row_group(at).total_byte_size for at in range(footer.num_row_groups))
     new = sum(entry.size for entry in work.entries)
-    few = work.messages <= FEW_MESSAGES and new <= FEW_OCTETS and messages <= FEW_EARLIER
+    few = work.messages <= FEW_MESSAGES and new <= FEW_OCTETS and rows <= FEW_EARLIER
     return Extent(few, octets)
 
 
@@ -270,7 +273,7 @@ def run(
         tell("starting Spark", 0, 1)
         sorted_out = sort_out(work, work.request, begun.number, store.files(LATE))
         answered = find_unanswered(store, begun, work.request, sorted_out)
-        brief = where.local and measure(begun, sorted_out, answered).few
+        brief = where.local and measure(store, begun, sorted_out, answered).few
         with open_session(where, BRIEF_JAVA if brief else None) as spark:
             check_shared(spark, where, paths, out)
             return carry_out(spark, store, begun, work, progress=tell, draw=draw)

@@ -1,28 +1,36 @@
-"""Third layer of a run: answers continued over new messages, then roll-ups for the changed dates.
+"""Third layer of a run: answers continued over new messages, then sums, and roll-ups of these.
 
 A continued answer receives its stored state and the typed rows of the runs since its last update.
-Its output is staged. When the run commits, the earlier state and open rows are removed. A roll-up
-receives the complete typed and answer tables of each date that changed, and its rows of these dates
-are replaced.
+Its output is staged. When the run commits, the earlier state and open rows are removed.
 
-In a rebuild an answer receives all typed rows and no state, and all its tables are replaced. The
-same happens to a single answer that the folder lacks, or has with different columns because another
-version wrote it.
+Sums are those of new messages and of rows that this run closes, added to the stored sums. So their
+cost is that of what is new. A roll-up receives sums, with open rows, and answer tables of each date
+at which these changed, and its rows of these dates are replaced. Of a table by minute, only the
+minutes are replaced of which something changed: the other rows are copied, without Spark.
+
+In a rebuild an answer receives all rows and no state, and all its tables are replaced. The same
+happens to a single answer that the folder lacks, or has with different columns because another
+version wrote it, and to the sums of its rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from specwire.runtime.spark.answers.answer import Continued, RollUp
-from specwire.runtime.spark.answers.registry import continued, roll_ups
+from specwire.runtime.spark.answers.answer import Continued, RollUp, Sums
+from specwire.runtime.spark.answers.messages import stored_names, union
+from specwire.runtime.spark.answers.registry import all_sums, continued, roll_ups
 from specwire.runtime.spark.pipeline.commit import Area, Run, Steps
 from specwire.runtime.spark.pipeline.store import (
     ANSWERS,
@@ -39,9 +47,9 @@ from specwire.runtime.spark.pipeline.store import (
 )
 from specwire.runtime.spark.pipeline.summary import UNKNOWN
 from specwire.runtime.spark.pipeline.writing import (
-    GATHERED_OCTETS,
     Part,
     copy_open,
+    open_table,
     run_all,
     stage,
     without,
@@ -60,6 +68,9 @@ SETTINGS = {
 """Settings of the session while answers are computed."""
 
 
+Answer = Continued | Sums | RollUp
+
+
 def lacks_answers(store: Store, protocol: str) -> bool:
     """Return whether a protocol lacks answers, or has them with the columns of another version.
 
@@ -67,18 +78,25 @@ def lacks_answers(store: Store, protocol: str) -> bool:
     """
     if protocol == UNKNOWN:
         return False
-    answers: Iterator[Continued | RollUp] = chain(continued(protocol), roll_ups(protocol))
-    return not all(_is_current(store, answer) for answer in answers)
+    answers: Iterator[Answer] = chain(continued(protocol), all_sums(protocol), roll_ups(protocol))
+    return not all(_is_current(store, answer, protocol) for answer in answers)
 
 
-def _is_current(store: Store, answer: Continued | RollUp) -> bool:
+def _tables(answer: Answer, protocol: str) -> dict[str, StructType]:
+    """Return the schemas of the tables that an answer writes, by their paths."""
+    if isinstance(answer, Sums):
+        root = ANSWERS if answer.is_answer else f"{STATE}/{protocol}"
+        return {f"{root}/{answer.name}": answer.schema}
+    return {f"{ANSWERS}/{name}": schema for name, schema in answer.writes.items()}
+
+
+def _is_current(store: Store, answer: Answer, protocol: str) -> bool:
     """Return whether the tables of an answer exist and have the columns that it writes."""
-    for name, schema in answer.writes.items():
-        files = store.files(f"{ANSWERS}/{name}")
-        if not files:
+    for table, schema in _tables(answer, protocol).items():
+        newest = store.newest(table)
+        if newest is None:
             return False
-        stored = stored_schema(max(files, key=lambda path: path.name))
-        if stored.simpleString() != without(schema, PARTITIONS).simpleString():
+        if stored_schema(newest).simpleString() != without(schema, PARTITIONS).simpleString():
             return False
     return True
 
@@ -95,11 +113,10 @@ class Answering:
         self._view = View(spark, store, run)
         self._steps = steps
         self._rebuild = rebuild
-        self._small = few
-        self._few = False
+        self._few = few
         self._since = 0 if rebuild else run.before.answered
         self._octets = 0
-        self._current: dict[str, bool] = {}
+        self._current: dict[tuple[str, str], bool] = {}
 
     def answer_all(self, protocols: Iterable[str]) -> None:
         """Stage the answers for some protocols."""
@@ -110,70 +127,58 @@ class Answering:
     def _answer(self, protocol: str) -> None:
         self._steps.begin(f"answering {protocol}")
         answers = tuple(continued(protocol))
-        lacking = any(map(self._lacks, answers))
-        since = 0 if lacking else self._since
-        files = self._new_files(f"{TYPED}/{protocol}", since)
+        sums = {one.name: one for one in all_sums(protocol)}
+        anew = {table for one in answers if self._anew(one, protocol) for table in one.writes}
+        typed = f"{TYPED}/{protocol}"
+        files = [
+            *(path for path in self._store.files(typed) if anew or run_number(path) > self._since),
+            *self._run.staged(typed),
+        ]
+        dates = {partition_date(path) for path in files or self._every_file(protocol)}
+        if not dates:
+            return  # A user has removed all files of the protocol.
+        first = min(dates)
         # Compressed size: accurate enough to choose the number of tasks.
         self._octets = _size(files)
-        self._few = self._small and _size(self._store.files(f"{STATE}/{protocol}")) <= GATHERED_OCTETS
-        # A table without rows is stored at the first date of the messages.
-        first = min(map(partition_date, files or self._every_file(protocol)), default=None)
-        if first is None:
-            return  # A user has removed all files of the protocol.
         run_all([partial(self._continue, answer, protocol, first) for answer in answers])
+        run_all([partial(self._add, one, protocol, first, anew) for one in sums.values()])
         for group in _independent(roll_ups(protocol)):
-            touched = [(roll_up, self._touched(roll_up, protocol, since)) for roll_up in group]
-            run_all([partial(self._roll_up, roll_up, protocol, dates) for roll_up, dates in touched if dates])
+            changed = [self._changed_files(roll_up, protocol, sums) for roll_up in group]
+            run_all(
+                [
+                    partial(self._roll_up, roll_up, protocol, sums, files)
+                    for roll_up, files in zip(group, changed, strict=True)
+                ]
+            )
+            for roll_up in group:
+                self._write_empties(roll_up, protocol, first)
 
-    def _touched(self, answer: RollUp, protocol: str, since: int) -> set[str]:
-        """Return the dates for which a roll-up must be computed.
-
-        These are the dates at which the tables that it reads change: typed tables by files of the
-        runs after `since`, answer tables in this run.
-        """
-        if self._rebuild or self._lacks(answer):
-            return set(map(partition_date, self._every_file(protocol)))
-        tables = (f"{TYPED}/{protocol}/{name}" for name in answer.reads(protocol))
-        typed = {partition_date(path) for table in tables for path in self._new_files(table, since)}
-        return typed.union(
-            *(self._view.dates(f"{ANSWERS}/{name}", protocol) for name in answer.reads_answers)
-        )
-
-    def _lacks(self, answer: Continued | RollUp) -> bool:
+    def _anew(self, answer: Answer, protocol: str) -> bool:
         """Return whether an answer must be computed for all dates.
 
         The result is cached, because committed files do not change during the run.
         """
-        if answer.name not in self._current:
-            self._current[answer.name] = _is_current(self._store, answer)
-        return not self._current[answer.name]
+        key = (protocol, answer.name)
+        if key not in self._current:
+            self._current[key] = not self._rebuild and _is_current(self._store, answer, protocol)
+        return not self._current[key]
 
     def _every_file(self, protocol: str) -> list[Path]:
-        """Return all files with messages or answers of a protocol, with those of this run."""
-        answers = [
-            *self._store.files(ANSWERS),
-            *(path for area in Area for path in self._run.staged(ANSWERS, area)),
-        ]
-        return [
-            *self._new_files(f"{TYPED}/{protocol}", 0),
-            *(path for path in answers if partition(path, PROTOCOL.name) == protocol),
-        ]
-
-    def _new_files(self, table: str, since: int) -> list[Path]:
-        """Return the files of a table, or of a folder of tables, of the runs after `since` and of this run."""
-        files = [path for path in self._store.files(table) if run_number(path) > since]
-        return [*files, *self._run.staged(table)]
+        """Return all committed files with messages or answers of a protocol."""
+        answers = self._store.files(ANSWERS)
+        return [*self._store.files(f"{TYPED}/{protocol}"), *_of_protocol(answers, protocol)]
 
     def _continue(self, answer: Continued, protocol: str, first: str) -> None:
         """Stage a step of an answer; `first` is the first date of its messages."""
-        anew = self._rebuild or self._lacks(answer)
+        anew = self._anew(answer, protocol)
         typed = self._typed(protocol, answer.reads(protocol), since=0 if anew else self._since)
         state = None if anew else self._store.state(self._spark, protocol, answer.name)
-        self._run.replace(self._store.files(f"{STATE}/{protocol}/{answer.name}"))
-        for name in answer.writes:
-            self._drop_answers(name, protocol, every=anew)
-        step = answer.advance(typed, protocol, state)
         root = f"{STATE}/{protocol}/{answer.name}"
+        self._run.replace(self._store.files(root))
+        for table in _tables(answer, protocol):
+            files = _of_protocol(self._store.files(table), protocol)
+            self._run.replace(path for path in files if anew or path.name.startswith(f"{Area.OPEN}-"))
+        step = answer.advance(typed, protocol, state)
         parts = [
             *(
                 Part(f"{ANSWERS}/{name}", rows, None, PARTITIONS, self._octets)
@@ -191,57 +196,192 @@ class Answering:
             step.release()
         for name in step.state.keys() & step.rows.keys():
             copy_open(self._run, f"{ANSWERS}/{name}", f"{root}/{name}", f"{PROTOCOL.name}={protocol}")
-        self._write_empties(answer.writes, protocol, first)
+        self._write_empties(answer, protocol, first)
 
-    def _roll_up(self, answer: RollUp, protocol: str, dates: set[str]) -> None:
-        typed = self._typed(protocol, answer.reads(protocol), dates=dates)
-        tables = {
-            name: self._view.table(f"{ANSWERS}/{name}", protocol=protocol, dates=dates)
-            for name in answer.reads_answers
+    def _add(self, sums: Sums, protocol: str, first: str, changed: set[str]) -> None:
+        """Stage sums with what is new; `changed` are the answer tables that are written anew."""
+        ((table, schema),) = _tables(sums, protocol).items()
+        anew = self._anew(sums, protocol) or not changed.isdisjoint(sums.reads_answers)
+        if anew:
+            self._run.replace(_of_protocol(self._store.files(table), protocol))
+        messages = {name: f"{TYPED}/{protocol}/{name}" for name in sums.reads(protocol)}
+        closed = {name: f"{ANSWERS}/{name}" for name in sums.reads_answers}
+        since, last = (0, 0) if anew else (self._since, self._run.before.run)
+        files = [path for source in messages.values() for path in self._view.files(source, since=since)]
+        for source in closed.values():
+            files += self._view.files(source, since=last, protocol=protocol, area=Area.ADDED)
+        if files:
+            typed = {name: self._view.table(source, since=since) for name, source in messages.items()}
+            answers = {
+                name: self._view.table(source, since=last, protocol=protocol, area=Area.ADDED)
+                for name, source in closed.items()
+            }
+            rows = [sums.select(_existing(typed), _existing(answers), protocol)]
+            rows += self._take_out(table, protocol, files, by_minute="minute" in schema.names)
+            part = Part(table, sums.add_up(union(rows), protocol), Area.ADDED, PARTITIONS, self._octets)
+            stage(self._run, [part], few=self._few)
+        self._write_empties(sums, protocol, first)
+
+    def _take_out(self, table: str, protocol: str, new: list[Path], *, by_minute: bool) -> list[DataFrame]:
+        """Remove the rows of the dates of new files from a table, or of their minutes; return these rows."""
+        stored = self._view.files(table, protocol=protocol, dates=set(map(partition_date, new)))
+        dates = set(map(partition_date, stored))
+        rows = self._view.table(table, protocol=protocol, dates=dates)
+        if rows is None or not dates:
+            return []
+        if not by_minute:
+            self._run.replace(stored)
+            return [rows]
+        minutes = _minutes([path for path in new if partition_date(path) in dates])
+        _drop_minutes(self._run, stored, minutes)
+        return [rows.where(F.col("minute").isin(*minutes))]
+
+    def _changed_files(
+        self, roll_up: RollUp, protocol: str, sums: Mapping[str, Sums]
+    ) -> dict[str, list[Path]]:
+        """Return by date the files of this run that change what a roll-up reads.
+
+        If it must be computed for all dates, these are all files that it reads.
+        """
+        read = [sums[name] for name in roll_up.reads_sums if name in sums]
+        tables = {table for one in read for table in _tables(one, protocol)}
+        answers = {
+            f"{ANSWERS}/{name}" for name in chain(roll_up.reads_answers, *(one.reads_answers for one in read))
         }
-        known = {name: table for name, table in tables.items() if table is not None}
-        for name in answer.writes:
-            self._run.replace(
-                path
-                for path in self._store.files(f"{ANSWERS}/{name}")
-                if partition(path, PROTOCOL.name) == protocol
-                and (self._rebuild or partition_date(path) in dates)
-            )
+        found: dict[str, list[Path]] = {}
+        if self._anew(roll_up, protocol):
+            for table in tables | answers:
+                for path in self._view.files(table, protocol=protocol):
+                    found.setdefault(partition_date(path), []).append(path)
+            return found
+        for table in tables:
+            for path in self._view.files(table, protocol=protocol, since=self._run.before.run):
+                found.setdefault(partition_date(path), []).append(path)
+        for table in answers:
+            for date, files in self._view.changed_files(table, protocol).items():
+                found.setdefault(date, []).extend(files)
+        return found
+
+    def _roll_up(
+        self, roll_up: RollUp, protocol: str, sums: Mapping[str, Sums], changed: Mapping[str, list[Path]]
+    ) -> None:
+        """Stage a roll-up for the dates of changed files."""
+        tables = _tables(roll_up, protocol)
+        if self._anew(roll_up, protocol):
+            for table in tables:
+                self._run.replace(_of_protocol(self._store.files(table), protocol))
+        if not changed:
+            return
+        known = {
+            name: self._view.table(f"{ANSWERS}/{name}", protocol=protocol, dates=changed)
+            for name in roll_up.reads_answers
+        }
+        condition = self._replace(tables, protocol, changed)
+        answers = {
+            name: table.where(condition) if "ts" in table.columns else table
+            for name, table in _existing(known).items()
+        }
+        read = {
+            name: self._with_open(sums[name], protocol, changed)
+            for name in roll_up.reads_sums
+            if name in sums
+        }
         parts = [
-            Part(
-                f"{ANSWERS}/{name}",
-                rows.where(F.col(DATE.name).cast("string").isin(*dates)),
-                partitions=PARTITIONS,
-                octets=self._octets,
-            )
-            for name, rows in answer.compute(typed, known, protocol).items()
+            Part(f"{ANSWERS}/{name}", rows, Area.ADDED, PARTITIONS, self._octets)
+            for name, rows in roll_up.compute(read, answers, protocol).items()
         ]
         stage(self._run, parts, few=self._few)
-        self._write_empties(answer.writes, protocol, min(dates))
 
-    def _typed(
-        self, protocol: str, names: Iterable[str], *, since: int = 0, dates: set[str] | None = None
-    ) -> dict[str, DataFrame]:
-        found = {
-            name: self._view.table(f"{TYPED}/{protocol}/{name}", since=since, dates=dates) for name in names
+    def _replace(
+        self, tables: Mapping[str, StructType], protocol: str, changed: Mapping[str, list[Path]]
+    ) -> Column:
+        """Remove what changed from the tables of a roll-up; return the condition for rows to read.
+
+        Of a table by minute, the minutes of changed rows are removed. A changed file without times
+        changes its date.
+        """
+        stored = [
+            path for table in tables for path in self._view.files(table, protocol=protocol, dates=changed)
+        ]
+        there = set(map(partition_date, stored))
+        by_minute = {
+            date
+            for date, files in changed.items()
+            if date in there and all("ts" in pq.read_schema(path).names for path in files)
         }
-        return {name: table for name, table in found.items() if table is not None}
+        if not all("minute" in schema.names for schema in tables.values()):
+            by_minute = set()
+        self._run.replace(path for path in stored if partition_date(path) not in by_minute)
+        if not by_minute:
+            return F.lit(True)
+        whole = F.col(DATE.name).cast("string").isin(*changed.keys() - by_minute)
+        minutes = _minutes([path for date in by_minute for path in changed[date]])
+        _drop_minutes(self._run, [path for path in stored if partition_date(path) in by_minute], minutes)
+        # The limits let Spark skip files and row groups.
+        near = F.col("ts").between(min(minutes), max(minutes) + timedelta(minutes=1))
+        return whole | (near & F.date_trunc("minute", "ts").isin(*minutes))
 
-    def _drop_answers(self, name: str, protocol: str, *, every: bool) -> None:
-        """Mark the files with open rows of a table as replaced; with `every`, all its files."""
-        self._run.replace(
-            path
-            for path in self._store.files(f"{ANSWERS}/{name}")
-            if partition(path, PROTOCOL.name) == protocol and (every or path.name.startswith(f"{Area.OPEN}-"))
+    def _with_open(self, sums: Sums, protocol: str, dates: Collection[str]) -> DataFrame:
+        """Return the sums of some dates, and the open rows of answers that are not added to them."""
+        (table,) = _tables(sums, protocol)
+        stored = self._view.table(table, protocol=protocol, dates=dates)
+        assert stored is not None, table
+        tables = {name: f"{ANSWERS}/{name}" for name in sums.reads_answers}
+        chosen = partial(dict, protocol=protocol, dates=dates, area=Area.OPEN)
+        if not any(self._view.files(table, **chosen()) for table in tables.values()):
+            return stored
+        rows = {name: self._view.table(table, **chosen()) for name, table in tables.items()}
+        return union([stored, sums.select({}, _existing(rows), protocol)])
+
+    def _typed(self, protocol: str, names: Iterable[str], *, since: int) -> dict[str, DataFrame]:
+        return _existing(
+            {name: self._view.table(f"{TYPED}/{protocol}/{name}", since=since) for name in names}
         )
 
-    def _write_empties(self, schemas: Mapping[str, StructType], protocol: str, date: str) -> None:
-        for name, schema in schemas.items():
-            table = f"{ANSWERS}/{name}"
+    def _write_empties(self, answer: Answer, protocol: str, date: str) -> None:
+        """Stage files without rows for tables that have no file."""
+        for table, schema in _tables(answer, protocol).items():
             there = [path for path in self._store.files(table) if path not in self._run.replaced]
             if not there and not any(self._run.staged(table, area) for area in Area):
                 place = dict(zip(PARTITIONS, (protocol, date), strict=True))
                 write_empty(self._run, table, without(schema, PARTITIONS), place)
+
+
+def _existing(tables: Mapping[str, DataFrame | None]) -> dict[str, DataFrame]:
+    return {name: table for name, table in tables.items() if table is not None}
+
+
+def _of_protocol(files: Iterable[Path], protocol: str) -> list[Path]:
+    return [path for path in files if partition(path, PROTOCOL.name) == protocol]
+
+
+def _minutes(files: Iterable[Path]) -> list[datetime]:
+    """Return the minutes of the rows of files, by the tap's column `ts`."""
+    found: set[datetime] = set()
+    for path in files:
+        name = stored_names(pq.read_schema(path).names)["ts"]
+        times = pq.ParquetFile(path).read([name])[name]
+        found.update(pc.unique(pc.floor_temporal(times, unit="minute")).to_pylist())
+    return sorted(found)
+
+
+def _drop_minutes(run: Run, files: Iterable[Path], minutes: Sequence[datetime]) -> None:
+    """Replace files by files without the rows of some minutes. Files without such rows stay."""
+    for path in files:
+        with pq.ParquetFile(path) as file:
+            times = file.read(["minute"])["minute"]
+            stays = pc.invert(pc.is_in(times, pa.array(minutes, times.type)))
+            if pc.all(stays).as_py():
+                continue
+            run.replace([path])
+            folder = run.folder(Area.ADDED, path.parent.relative_to(run.out).as_posix())
+            folder.mkdir(parents=True, exist_ok=True)
+            schema = file.schema_arrow
+            done = 0
+            with open_table(folder / f"kept-{path.name}", schema, schema.metadata or {}) as writer:
+                for rows in map(file.read_row_group, range(file.num_row_groups)):
+                    writer.write_table(rows.filter(stays.slice(done, rows.num_rows)))
+                    done += rows.num_rows
 
 
 def _size(files: Iterable[Path]) -> int:

@@ -215,11 +215,36 @@ class View:
         since: int = 0,
         protocol: str | None = None,
         dates: Collection[str] | None = None,
+        area: Area | None = None,
     ) -> DataFrame | None:
-        """Return rows of a table; None if it has no file.
+        """Return the rows of `files`, in a table without rows if there are none.
 
-        The rows are those of the runs after `since`, of one protocol if it is given, and of some
-        dates if they are given.
+        Return None if the table has no file at all.
+        """
+        chosen = self.files(table, since=since, protocol=protocol, dates=dates, area=area)
+        roots = {self._store.out / table, *(self._run.folder(area, table) for area in Area)}
+        parts = (
+            read_files(self._spark, root, [path for path in chosen if path.is_relative_to(root)])
+            for root in sorted(roots)
+        )
+        found = [part for part in parts if part is not None]
+        if found:
+            return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), found)
+        return self._without_rows(table)
+
+    def files(
+        self,
+        table: str,
+        *,
+        since: int = 0,
+        protocol: str | None = None,
+        dates: Collection[str] | None = None,
+        area: Area | None = None,
+    ) -> list[Path]:
+        """Return the files of a table that have rows.
+
+        The files are those of the runs after `since`, and of one protocol, some dates and one area
+        if these are given.
         """
 
         def chosen(path: Path) -> bool:
@@ -227,20 +252,18 @@ class View:
                 dates is None or partition_date(path) in dates
             )
 
-        there = [path for path in self._store.files(table) if path not in self._run.replaced]
+        areas = [*Area] if area is None else [area]
         # A table without rows is omitted from the plan: its file is not read.
-        had = there if self._run.before.rows.get(table) else []
-        roots = {self._store.out / table: [p for p in had if chosen(p) and run_number(p) > since]}
-        staged = {area: visible_files(self._run.folder(area, table)) for area in Area}
-        roots |= {
-            self._run.folder(area, table): [p for p in files if chosen(p) and pq.read_metadata(p).num_rows]
-            for area, files in staged.items()
-        }
-        parts = (read_files(self._spark, root, files) for root, files in roots.items())
-        found = [part for part in parts if part is not None]
-        if found:
-            return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), found)
-        return self._without_rows(table, there, staged)
+        had = self._there(table) if self._run.before.rows.get(table) else []
+        there = [path for path in had if run_number(path) > since and path.name.split("-")[0] in areas]
+        staged = (path for area in areas for path in visible_files(self._run.folder(area, table)))
+        return [
+            *filter(chosen, there),
+            *(path for path in staged if chosen(path) and pq.read_metadata(path).num_rows),
+        ]
+
+    def _there(self, table: str) -> list[Path]:
+        return [path for path in self._store.files(table) if path not in self._run.replaced]
 
     def changes(self, table: str) -> bool:
         """Return whether the run adds or removes files of a table."""
@@ -249,8 +272,8 @@ class View:
             self._run.staged(table, area) for area in Area
         )
 
-    def dates(self, table: str, protocol: str) -> set[str]:
-        """Return the dates at which the run adds or removes rows of a protocol in a table.
+    def changed_files(self, table: str, protocol: str) -> dict[str, list[Path]]:
+        """Return the files that add or remove rows of a protocol in a table in this run, by date.
 
         A date whose rows are replaced by the same rows is omitted. Otherwise every run would roll up
         the day of a request that never ends.
@@ -262,14 +285,12 @@ class View:
             for path in paths:
                 if partition(path, "protocol") in ("", protocol):
                     found.setdefault(partition_date(path), ([], []))[side].append(path)
-        return {date for date, (old, new) in found.items() if not _same_rows(old, new)}
+        return {date: old + new for date, (old, new) in found.items() if not _same_rows(old, new)}
 
-    def _without_rows(
-        self, table: str, there: list[Path], staged: dict[Area, list[Path]]
-    ) -> DataFrame | None:
+    def _without_rows(self, table: str) -> DataFrame | None:
         """Return the table without rows, with the columns of staged or else committed files."""
-        roots = {self._run.folder(area, table): files for area, files in staged.items()}
-        roots[self._store.out / table] = there
+        roots = {root: visible_files(root) for root in (self._run.folder(area, table) for area in Area)}
+        roots[self._store.out / table] = self._there(table)
         for root, files in roots.items():
             whole = read_files(self._spark, root, files)
             if whole is not None:

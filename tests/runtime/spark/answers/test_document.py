@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from specwire.generated import filemq, flux
 from specwire.runtime.spark.answers import durations, protocol_specifics, requests, traffic, transfers
+from specwire.runtime.spark.answers.answer import Frames
 from tests.docs.page import blocks
 from tests.runtime.spark.answers.traffic import Seen, capture_rows, typed_of
 
@@ -35,6 +36,12 @@ CALLS = (
 )
 
 
+def summed(name: str, typed: Frames, answers: Frames) -> DataFrame:
+    """Return sums of messages or answers of Flux."""
+    (sums,) = (sums for sums in traffic.SUMS if sums.name == name)
+    return sums.add_up(sums.select(typed, answers, "flux"), "flux")
+
+
 @pytest.fixture(scope="module")
 def names(spark: SparkSession) -> dict[str, object]:
     """What the examples take as given."""
@@ -47,7 +54,7 @@ def names(spark: SparkSession) -> dict[str, object]:
         "more": typed_of(spark, file[5:], "filemq"),
         "of_flux": of_flux,
         "requests": asked,
-        "topics": durations.topics({}, {"requests": asked}, "flux")["topics"],
+        "topics": durations.topics({"calls": summed("calls", {}, {"requests": asked})}, {}, "flux")["topics"],
     }
 
 
@@ -71,7 +78,8 @@ def test_queries_run(names: dict[str, object], spark: SparkSession) -> None:
     file = typed_of(spark, capture_rows(FILE, "filemq"), "filemq")
     transfers.advance(file, "filemq").whole()["transfers"].createOrReplaceTempView("transfers")
     calls = typed_of(spark, capture_rows(CALLS, "flux"), "flux")
-    traffic.graph(calls, {}, "flux")["nodes"].createOrReplaceTempView("nodes")
+    sent = {"sent": summed("sent", calls, {})}
+    traffic.graph(sent, {}, "flux")["nodes"].createOrReplaceTempView("nodes")
     by_topic, by_peer, senders = (
         spark.sql(block.text).collect() for block in CODE if block.language == "sql"
     )

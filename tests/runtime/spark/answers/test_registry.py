@@ -8,10 +8,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from specwire.runtime.spark.answers.answer import Continued, Frames, RollUp
+from specwire.runtime.spark.answers.answer import Continued, Frames, RollUp, Sums
 from specwire.runtime.spark.answers.dialogs import conversations
 from specwire.runtime.spark.answers.protocol_specifics import SPECIFICS, ProtocolSpecifics, specifics_of
-from specwire.runtime.spark.answers.registry import CONTINUED, ROLL_UPS, continued, roll_ups
+from specwire.runtime.spark.answers.registry import CONTINUED, ROLL_UPS, SUMS, all_sums, continued, roll_ups
 from specwire.runtime.spark.protocols import known_protocols, load_schemas
 from tests.runtime.spark.answers.traffic import typed_of
 
@@ -29,12 +29,15 @@ def test_specifics_are_of_known_protocols_and_messages() -> None:
 
 def test_a_roll_up_comes_after_the_answers_that_it_reads() -> None:
     """Names are unique, and each table is written by one answer."""
-    answers: tuple[Continued | RollUp, ...] = (*CONTINUED, *ROLL_UPS)
-    tables = [table for answer in answers for table in answer.writes]
+    answers: tuple[Continued | Sums | RollUp, ...] = (*CONTINUED, *SUMS, *ROLL_UPS)
+    tables = [table for answer in (*CONTINUED, *ROLL_UPS) for table in answer.writes]
+    tables += [sums.name for sums in SUMS]
     assert len({answer.name for answer in answers}) == len(answers)
     assert len(set(tables)) == len(tables)
     written = {table for answer in CONTINUED for table in answer.writes}
+    assert all(set(sums.reads_answers) <= written for sums in SUMS)
     for roll_up in ROLL_UPS:
+        assert set(roll_up.reads_sums) <= {sums.name for sums in SUMS}
         assert set(roll_up.reads_answers) <= written
         written |= set(roll_up.writes)
 
@@ -58,11 +61,19 @@ def test_tables_have_their_stated_columns(spark: SparkSession, protocol: str) ->
             }
             answers |= step.whole()
             step.release()
+    added: dict[str, DataFrame] = {}
+    for sums in all_sums(protocol):
+        its = {name: typed[name] for name in sums.reads(protocol)}
+        closed = {name: answers[name] for name in sums.reads_answers if name in answers}
+        rows = sums.select(its, closed, protocol)
+        assert sorted(rows.columns) == sorted(set(sums.schema.names) - {"protocol"})
+        added[sums.name] = sums.add_up(rows, protocol)
+        _check({sums.name: added[sums.name]}, {sums.name: sums.schema})
     for roll_up in roll_ups(protocol):
-        its = {name: typed[name] for name in roll_up.reads(protocol)}
+        read = {name: added[name] for name in roll_up.reads_sums if name in added}
         known = {name: answers[name] for name in roll_up.reads_answers if name in answers}
-        made = roll_up.compute(its, known, protocol)
-        _check(made, roll_up.writes if made else {})
+        made = roll_up.compute(read, known, protocol)
+        _check(made, roll_up.writes)
 
 
 def _check(frames: Frames, schemas: Mapping[str, StructType]) -> None:

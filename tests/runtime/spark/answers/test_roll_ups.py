@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from specwire.generated import flux, norfab
 from specwire.runtime.spark.answers import durations, jobs, requests, traffic
+from specwire.runtime.spark.answers.answer import Frames
 from tests.runtime.spark.answers.traffic import Row, Seen, as_dicts, capture_rows, typed_of
 
 pytestmark = pytest.mark.spark
@@ -51,6 +52,18 @@ def typed(spark: SparkSession, rows: list[Row]) -> dict[str, DataFrame]:
     return typed_of(spark, rows, "flux")
 
 
+SUMS = {sums.name: sums for sums in traffic.SUMS}
+
+
+def summed(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFrame]:
+    """Return all sums of these messages and rows."""
+    return {
+        name: sums.add_up(sums.select(typed, answers, protocol), protocol)
+        for name, sums in SUMS.items()
+        if (typed if sums.reads(protocol) else answers)
+    }
+
+
 @pytest.fixture(scope="module")
 def calls(typed: dict[str, DataFrame]) -> DataFrame:
     """The table `requests` of this traffic."""
@@ -59,7 +72,7 @@ def calls(typed: dict[str, DataFrame]) -> DataFrame:
 
 def test_latency_by_minute(typed: dict[str, DataFrame], calls: DataFrame) -> None:
     """Against quantiles of sorted lists: the value given for p is the first that p of all do not exceed."""
-    table = as_dicts(durations.latency(typed, {"requests": calls}, "flux")["latency"])
+    table = as_dicts(durations.latency({}, {"requests": calls}, "flux")["latency"])
     groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for call in as_dicts(calls):
         minute = call["ts"].replace(second=0, microsecond=0)
@@ -79,7 +92,7 @@ def test_latency_by_minute(typed: dict[str, DataFrame], calls: DataFrame) -> Non
 
 def test_topics_by_day(typed: dict[str, DataFrame], calls: DataFrame) -> None:
     """Counts as those of the calls; a quantile is never below the true one, and less than 2.4 % above it."""
-    table = durations.topics(typed, {"requests": calls}, "flux")["topics"]
+    table = durations.topics(summed({}, {"requests": calls}, "flux"), {}, "flux")["topics"]
     groups: dict[str, list[Row]] = defaultdict(list)
     for call in as_dicts(calls):
         groups[call["topic"]].append(call)
@@ -107,11 +120,15 @@ def test_topics_by_day(typed: dict[str, DataFrame], calls: DataFrame) -> None:
 def test_topics_of_several_days_are_those_of_all_their_calls(calls: DataFrame) -> None:
     """Whatever way the calls are cut: here by the parity of `seq`, and added up."""
     parts = [
-        durations.topics({}, {"requests": calls.where(f"seq % 2 = {odd}")}, "flux")["topics"]
+        durations.topics(summed({}, {"requests": calls.where(f"seq % 2 = {odd}")}, "flux"), {}, "flux")[
+            "topics"
+        ]
         for odd in (0, 1)
     ]
     (whole,) = as_dicts(
-        durations.sum_topics(durations.topics({}, {"requests": calls}, "flux")["topics"], "kind")
+        durations.sum_topics(
+            durations.topics(summed({}, {"requests": calls}, "flux"), {}, "flux")["topics"], "kind"
+        )
     )
     (added,) = as_dicts(durations.sum_topics(parts[0].unionByName(parts[1]), "kind"))
     spreads: list[Counter[int]] = []
@@ -125,7 +142,8 @@ def test_topics_of_several_days_are_those_of_all_their_calls(calls: DataFrame) -
 
 def test_traffic_and_errors_add_up(typed: dict[str, DataFrame], rows: list[Row]) -> None:
     """Messages in are typed messages and errors, octet for octet."""
-    by_minute = as_dicts(traffic.traffic(typed, {}, "flux")["traffic"])
+    made = summed(typed, {}, "flux")
+    by_minute = as_dicts(made["traffic"])
     counts = {name: table.count() for name, table in typed.items()}
     assert sum(counts.values()) == len(rows)
     by_message: Counter[str] = Counter()
@@ -137,7 +155,7 @@ def test_traffic_and_errors_add_up(typed: dict[str, DataFrame], rows: list[Row])
     assert {row["topic"] for row in by_minute} == {"kvs.get", "kvs.put", "job.submit", "a.b", None}
     first = min(row["ts"] for row in rows)
     assert min(row["minute"].astimezone(UTC) for row in by_minute) == first.replace(second=0, microsecond=0)
-    found = as_dicts(traffic.errors(typed, {}, "flux")["errors"])
+    found = as_dicts(made["errors"])
     assert sum(row["messages"] for row in found) == 10
     assert sum(row["octets"] for row in found) == 30
     assert {(row["tap"], row["sender"]) for row in found} <= {("client-7-abc", "C"), ("broker-0-7-abc", "C")}
@@ -146,7 +164,7 @@ def test_traffic_and_errors_add_up(typed: dict[str, DataFrame], rows: list[Row])
 
 def test_graph_adds_up(typed: dict[str, DataFrame], calls: DataFrame, rows: list[Row]) -> None:
     """Edges are what peers sent, by who listens where; nodes are sums of edges; services are asked."""
-    made = traffic.graph(typed, {"requests": calls}, "flux")
+    made = traffic.graph(summed(typed, {"requests": calls}, "flux"), {}, "flux")
     edges, nodes = as_dicts(made["edges"]), as_dicts(made["nodes"])
     sent: Counter[tuple[str, ...]] = Counter()
     for row in rows:
@@ -195,10 +213,10 @@ def test_jobs_in_latency_and_graph(spark: SparkSession) -> None:
     (row,) = as_dicts(durations.latency({}, answers, "norfab")["latency"])
     assert (row["kind"], row["service"], row["topic"], row["peer"]) == ("job", "echo", "add", "w1")
     assert (row["begun"], row["answered"], row["errors"], row["p50_us"]) == (1, 1, 1, 4000.0)
-    (row,) = as_dicts(durations.topics({}, answers, "norfab")["topics"])
+    (row,) = as_dicts(durations.topics(summed({}, answers, "norfab"), {}, "norfab")["topics"])
     assert (row["kind"], row["service"], row["topic"], row["errors"]) == ("job", "echo", "add", 1)
     assert (row["spread"], row["p50_us"]) == ([{"bin": 360, "count": 1}], 4000.0)
-    made = traffic.graph(typed, answers, "norfab")
+    made = traffic.graph(summed(typed, answers, "norfab"), {}, "norfab")
     names = ("kind", "source", "source_role", "target", "target_role", "messages", "requests", "errors")
     assert sorted(tuple(row[name] for name in names) for row in as_dicts(made["edges"])) == [
         ("calls", "cli", "C", "echo", "service", None, 1, 1),

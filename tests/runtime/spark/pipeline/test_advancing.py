@@ -19,7 +19,7 @@ from pyspark.sql.types import DataType, DateType, LongType, StringType, StructFi
 
 from specwire.runtime.capture.link import Captured
 from specwire.runtime.capture.segments import Source, build_table, list_files, write_segment
-from specwire.runtime.spark.answers.answer import OPEN, Continued, RollUp, Step
+from specwire.runtime.spark.answers.answer import OPEN, Continued, Frames, RollUp, Step, Sums
 from specwire.runtime.spark.errors import JobError
 from specwire.runtime.spark.pipeline import advance as advancing
 from specwire.runtime.spark.pipeline import answering
@@ -75,11 +75,14 @@ def count_talks(
     )
 
 
-def count_days(
-    typed: Mapping[str, DataFrame], answers: Mapping[str, DataFrame], protocol: str
-) -> dict[str, DataFrame]:
+def select_noms(typed: Frames, answers: Frames, protocol: str) -> DataFrame:
+    """Return each `Nom` as a sum."""
+    return typed["Nom"].select("date", F.lit(1).alias("noms"))
+
+
+def count_days(sums: Frames, answers: Frames, protocol: str) -> dict[str, DataFrame]:
     """Count `Nom` and conversations by date."""
-    noms = typed["Nom"].groupBy("date").agg(F.count("*").alias("noms"))
+    noms = sums["noms"].select("date", "noms")
     talks = answers["talks"].groupBy("date").agg(F.count("*").alias("talks"))
     days = noms.join(talks, "date", "full").na.fill(0)
     return {"days": days.withColumn("protocol", F.lit(protocol)).select(*DAYS.names)}
@@ -91,7 +94,10 @@ def of_filemq(protocol: str) -> bool:
 
 
 READS = ("Nom", "Kthxbai")
-COUNTED_DAYS = RollUp("days", of_filemq, lambda _: READS, ("talks",), {"days": DAYS}, count_days)
+ADDED_NOMS = Sums(
+    "noms", of_filemq, lambda _: ("Nom",), (), NOMS, ("sum(noms) AS noms",), select_noms, is_answer=True
+)
+COUNTED_DAYS = RollUp("days", of_filemq, ("noms",), ("talks",), {"days": DAYS}, count_days)
 
 
 @pytest.fixture(autouse=True)
@@ -99,6 +105,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have these answers and no others."""
     talks = Continued("talks", lambda _: READS, {"talks": TALKS}, {"open_talks": OPEN_TALKS}, count_talks)
     monkeypatch.setattr(answering, "continued", lambda protocol: iter([talks] * of_filemq(protocol)))
+    monkeypatch.setattr(answering, "all_sums", lambda protocol: iter([ADDED_NOMS] * of_filemq(protocol)))
     monkeypatch.setattr(answering, "roll_ups", lambda protocol: iter([COUNTED_DAYS] * of_filemq(protocol)))
 
 
@@ -225,17 +232,6 @@ def test_a_day_is_rolled_up_when_its_rows_change(
     def rolled_up(table: str = "days") -> dict[str, int]:
         return {partition_date(path): run_number(path) for path in scene.store.files(f"answers/{table}")}
 
-    def count_noms(
-        typed: Mapping[str, DataFrame], answers: Mapping[str, DataFrame], protocol: str
-    ) -> dict[str, DataFrame]:
-        counted = typed["Nom"].groupBy("date").agg(F.count("*").alias("noms"))
-        return {"noms": counted.withColumn("protocol", F.lit(protocol)).select(*NOMS.names)}
-
-    noms = RollUp("noms", of_filemq, lambda _: ("Nom",), (), {"noms": NOMS}, count_noms)
-    monkeypatch.setattr(
-        answering, "roll_ups", lambda protocol: iter([COUNTED_DAYS, noms] * of_filemq(protocol))
-    )
-
     write(scene.capture, 0)
     scene.run()
     write(scene.capture, 3)
@@ -277,12 +273,14 @@ def test_an_answer_that_a_folder_lacks_is_made_for_all_its_days(
     write(scene.capture, 0, 1)
     with monkeypatch.context() as earlier:
         earlier.setattr(answering, "continued", lambda protocol: iter(()))
+        earlier.setattr(answering, "all_sums", lambda protocol: iter(()))
         earlier.setattr(answering, "roll_ups", lambda protocol: iter(()))
         scene.run()
         assert scene.store.answers() == []
         scene.run()
         assert scene.store.manifest.run == 1, "there is nothing to do"
     with monkeypatch.context() as earlier:
+        earlier.setattr(answering, "all_sums", lambda protocol: iter(()))
         earlier.setattr(answering, "roll_ups", lambda protocol: iter(()))
         scene.run()
         assert (scene.store.manifest.run, scene.store.answers()) == (2, ["talks"])

@@ -54,6 +54,7 @@ def test_open_calls_are_carried_over(
 ) -> None:
     """The state is the open rows as they were written, is gone where nothing is open, and begins again after that."""
     monkeypatch.setattr(answering, "continued", lambda _: iter((requests.CONTINUED,)))
+    monkeypatch.setattr(answering, "all_sums", lambda _: iter(()))
     monkeypatch.setattr(answering, "roll_ups", lambda _: iter(()))
     if not few:
         monkeypatch.setattr(advancing, "FEW_MESSAGES", 0)

@@ -17,7 +17,7 @@ from specwire.runtime.capture.segments import list_files
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.pipeline import advance as advancing
 from specwire.runtime.spark.pipeline.advance import FEW_MESSAGES, FEW_OCTETS, advance, measure, run
-from specwire.runtime.spark.pipeline.commit import Area, begin, visible_files
+from specwire.runtime.spark.pipeline.commit import Area, visible_files
 from specwire.runtime.spark.pipeline.ledger import Entry, Outcome
 from specwire.runtime.spark.pipeline.manifest import Asked
 from specwire.runtime.spark.pipeline.request import Request
@@ -255,17 +255,17 @@ def test_a_capture_without_messages_is_one_sentence(tmp_path: Path) -> None:
         run(Request(folder), tmp_path / "out", target="not a master")
 
 
-def test_a_run_is_small_by_the_messages_that_it_reads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its own, and where it updates answers those of its dates, of dates with open rows, and unanswered ones."""
+def test_a_run_is_small_by_what_it_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its messages, and where it updates answers the open state, sums of its dates and unanswered messages."""
     monkeypatch.setattr(advancing, "FEW_EARLIER", 79)
-    out = tmp_path / "out"
+    lacking: list[str] = []
+    monkeypatch.setattr(advancing, "lacks_answers", lambda store, protocol: protocol in lacking)
+    store = Store(tmp_path / "out")
     for day, area in ((1, Area.ADDED), (2, Area.ADDED), (3, Area.OPEN)):
-        with begin(out) as earlier:
+        with store.begin() as earlier:
             for folder in (
                 earlier.folder(Area.ADDED, f"typed/flux/Request/date=2026-01-0{day}"),
-                earlier.folder(area, f"answers/requests/protocol=flux/date=2026-01-0{day}"),
+                earlier.folder(area, f"state/flux/sums/protocol=flux/date=2026-01-0{day}"),
             ):
                 folder.mkdir(parents=True)
                 pq.write_table(pa.table({"row": range(40)}), folder / "part-0.parquet")
@@ -275,14 +275,16 @@ def test_a_run_is_small_by_the_messages_that_it_reads(
         at = int(datetime(2026, 1, day, tzinfo=UTC).timestamp()) * 10**6
         entry = Entry("a", size, 0, 4, Outcome.READ, rows=messages, first=at, last=at)
         work = Sorted((), (), (), (entry,), messages, more.get("rebuild", False))
-        with begin(out) as run:
+        with store.begin() as run:
             run.before = msgspec.structs.replace(run.before, answered=answered)
-            return measure(run, work, ["flux"] if more.get("answers", True) else []).few
+            return measure(store, run, work, ["flux"] if more.get("answers", True) else []).few
 
-    assert few(FEW_MESSAGES), "and 40 of the date with open rows"
+    assert few(FEW_MESSAGES), "and 40 open rows"
     assert not few(FEW_MESSAGES + 1)
-    assert not few(1, day=1), "80 with those of its date"
+    assert not few(1, day=1), "80 with the sums of its date"
     assert few(1, day=1, answers=False)
-    assert not few(1, answered=1), "80 with those of run 2"
+    assert not few(1, answered=2), "80 with the messages of run 3"
     assert not few(1, rebuild=True)
     assert few(1, size=FEW_OCTETS) and not few(1, size=FEW_OCTETS + 1)
+    lacking.append("flux")
+    assert not few(1)
