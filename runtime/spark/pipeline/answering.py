@@ -374,6 +374,8 @@ def _drop_minutes(run: Run, files: Iterable[Path], minutes: Sequence[datetime]) 
             if pc.all(stays).as_py():
                 continue
             run.replace([path])
+            if not pc.any(stays).as_py():
+                continue
             folder = run.folder(Area.ADDED, path.parent.relative_to(run.out).as_posix())
             folder.mkdir(parents=True, exist_ok=True)
             schema = file.schema_arrow
