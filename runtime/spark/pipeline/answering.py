@@ -15,21 +15,19 @@ version wrote it, and to the sums of its rows.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import timedelta
 from functools import partial
 from itertools import chain
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from specwire.runtime.spark.answers.answer import Continued, RollUp, Sums
-from specwire.runtime.spark.answers.messages import stored_names, union
+from specwire.runtime.spark.answers.messages import union
 from specwire.runtime.spark.answers.registry import all_sums, continued, roll_ups
 from specwire.runtime.spark.pipeline.commit import Area, Run, Steps
 from specwire.runtime.spark.pipeline.store import (
@@ -38,6 +36,7 @@ from specwire.runtime.spark.pipeline.store import (
     PROTOCOL,
     STATE,
     TYPED,
+    Choice,
     Store,
     View,
     partition,
@@ -49,7 +48,8 @@ from specwire.runtime.spark.pipeline.summary import UNKNOWN
 from specwire.runtime.spark.pipeline.writing import (
     Part,
     copy_open,
-    open_table,
+    drop_minutes,
+    minutes_of,
     run_all,
     stage,
     without,
@@ -171,7 +171,8 @@ class Answering:
     def _continue(self, answer: Continued, protocol: str, first: str) -> None:
         """Stage a step of an answer; `first` is the first date of its messages."""
         anew = self._anew(answer, protocol)
-        typed = self._typed(protocol, answer.reads(protocol), since=0 if anew else self._since)
+        since = Choice(0 if anew else self._since)
+        typed = self._read(f"{TYPED}/{protocol}", answer.reads(protocol), since)
         state = None if anew else self._store.state(self._spark, protocol, answer.name)
         root = f"{STATE}/{protocol}/{answer.name}"
         self._run.replace(self._store.files(root))
@@ -204,36 +205,28 @@ class Answering:
         anew = self._anew(sums, protocol) or not changed.isdisjoint(sums.reads_answers)
         if anew:
             self._run.replace(_of_protocol(self._store.files(table), protocol))
-        messages = {name: f"{TYPED}/{protocol}/{name}" for name in sums.reads(protocol)}
-        closed = {name: f"{ANSWERS}/{name}" for name in sums.reads_answers}
         since, last = (0, 0) if anew else (self._since, self._run.before.run)
-        files = [path for source in messages.values() for path in self._view.files(source, since=since)]
-        for source in closed.values():
-            files += self._view.files(source, since=last, protocol=protocol, area=Area.ADDED)
-        if files:
-            typed = {name: self._view.table(source, since=since) for name, source in messages.items()}
-            answers = {
-                name: self._view.table(source, since=last, protocol=protocol, area=Area.ADDED)
-                for name, source in closed.items()
-            }
-            rows = [sums.select(_existing(typed), _existing(answers), protocol)]
-            rows += self._take_out(table, protocol, files, by_minute="minute" in schema.names)
+        messages = (f"{TYPED}/{protocol}", sums.reads(protocol), Choice(since))
+        closed = (ANSWERS, sums.reads_answers, Choice(last, protocol, area=Area.ADDED))
+        if new := self._files(*messages) + self._files(*closed):
+            rows = [sums.select(self._read(*messages), self._read(*closed), protocol)]
+            rows += self._take_out(table, protocol, new, by_minute="minute" in schema.names)
             part = Part(table, sums.add_up(union(rows), protocol), Area.ADDED, PARTITIONS, self._octets)
             stage(self._run, [part], few=self._few)
         self._write_empties(sums, protocol, first)
 
     def _take_out(self, table: str, protocol: str, new: list[Path], *, by_minute: bool) -> list[DataFrame]:
         """Remove the rows of the dates of new files from a table, or of their minutes; return these rows."""
-        stored = self._view.files(table, protocol=protocol, dates=set(map(partition_date, new)))
+        stored = self._view.files(table, Choice(0, protocol, set(map(partition_date, new))))
         dates = set(map(partition_date, stored))
-        rows = self._view.table(table, protocol=protocol, dates=dates)
+        rows = self._view.table(table, Choice(0, protocol, dates))
         if rows is None or not dates:
             return []
         if not by_minute:
             self._run.replace(stored)
             return [rows]
-        minutes = _minutes([path for path in new if partition_date(path) in dates])
-        _drop_minutes(self._run, stored, minutes)
+        minutes = minutes_of([path for path in new if partition_date(path) in dates])
+        drop_minutes(self._run, stored, minutes)
         return [rows.where(F.col("minute").isin(*minutes))]
 
     def _changed_files(
@@ -248,16 +241,13 @@ class Answering:
         answers = {
             f"{ANSWERS}/{name}" for name in chain(roll_up.reads_answers, *(one.reads_answers for one in read))
         }
+        anew = self._anew(roll_up, protocol)
+        choice = Choice(0 if anew else self._run.before.run, protocol)
         found: dict[str, list[Path]] = {}
-        if self._anew(roll_up, protocol):
-            for table in tables | answers:
-                for path in self._view.files(table, protocol=protocol):
-                    found.setdefault(partition_date(path), []).append(path)
-            return found
-        for table in tables:
-            for path in self._view.files(table, protocol=protocol, since=self._run.before.run):
+        for table in tables | answers if anew else tables:
+            for path in self._view.files(table, choice):
                 found.setdefault(partition_date(path), []).append(path)
-        for table in answers:
+        for table in () if anew else answers:
             for date, files in self._view.changed_files(table, protocol).items():
                 found.setdefault(date, []).extend(files)
         return found
@@ -272,19 +262,14 @@ class Answering:
                 self._run.replace(_of_protocol(self._store.files(table), protocol))
         if not changed:
             return
-        known = {
-            name: self._view.table(f"{ANSWERS}/{name}", protocol=protocol, dates=changed)
-            for name in roll_up.reads_answers
-        }
         condition = self._replace(tables, protocol, changed)
+        choice = Choice(0, protocol, changed)
         answers = {
             name: table.where(condition) if "ts" in table.columns else table
-            for name, table in _existing(known).items()
+            for name, table in self._read(ANSWERS, roll_up.reads_answers, choice).items()
         }
         read = {
-            name: self._with_open(sums[name], protocol, changed)
-            for name in roll_up.reads_sums
-            if name in sums
+            name: self._with_open(sums[name], protocol, choice) for name in roll_up.reads_sums if name in sums
         }
         parts = [
             Part(f"{ANSWERS}/{name}", rows, Area.ADDED, PARTITIONS, self._octets)
@@ -300,9 +285,7 @@ class Answering:
         Of a table by minute, the minutes of changed rows are removed. A changed file without times
         changes its date.
         """
-        stored = [
-            path for table in tables for path in self._view.files(table, protocol=protocol, dates=changed)
-        ]
+        stored = [path for table in tables for path in self._view.files(table, Choice(0, protocol, changed))]
         there = set(map(partition_date, stored))
         by_minute = {
             date
@@ -315,28 +298,29 @@ class Answering:
         if not by_minute:
             return F.lit(True)
         whole = F.col(DATE.name).cast("string").isin(*changed.keys() - by_minute)
-        minutes = _minutes([path for date in by_minute for path in changed[date]])
-        _drop_minutes(self._run, [path for path in stored if partition_date(path) in by_minute], minutes)
+        minutes = minutes_of([path for date in by_minute for path in changed[date]])
+        drop_minutes(self._run, [path for path in stored if partition_date(path) in by_minute], minutes)
         # The limits let Spark skip files and row groups.
         near = F.col("ts").between(min(minutes), max(minutes) + timedelta(minutes=1))
         return whole | (near & F.date_trunc("minute", "ts").isin(*minutes))
 
-    def _with_open(self, sums: Sums, protocol: str, dates: Collection[str]) -> DataFrame:
-        """Return the sums of some dates, and the open rows of answers that are not added to them."""
+    def _with_open(self, sums: Sums, protocol: str, choice: Choice) -> DataFrame:
+        """Return chosen sums, and the open rows of answers, which are not added to them."""
         (table,) = _tables(sums, protocol)
-        stored = self._view.table(table, protocol=protocol, dates=dates)
+        stored = self._view.table(table, choice)
         assert stored is not None, table
-        tables = {name: f"{ANSWERS}/{name}" for name in sums.reads_answers}
-        chosen = partial(dict, protocol=protocol, dates=dates, area=Area.OPEN)
-        if not any(self._view.files(table, **chosen()) for table in tables.values()):
+        opened = (ANSWERS, sums.reads_answers, choice._replace(area=Area.OPEN))
+        if not self._files(*opened):
             return stored
-        rows = {name: self._view.table(table, **chosen()) for name, table in tables.items()}
-        return union([stored, sums.select({}, _existing(rows), protocol)])
+        return union([stored, sums.select({}, self._read(*opened), protocol)])
 
-    def _typed(self, protocol: str, names: Iterable[str], *, since: int) -> dict[str, DataFrame]:
-        return _existing(
-            {name: self._view.table(f"{TYPED}/{protocol}/{name}", since=since) for name in names}
-        )
+    def _read(self, root: str, names: Iterable[str], choice: Choice) -> dict[str, DataFrame]:
+        """Return those of some tables that exist."""
+        found = {name: self._view.table(f"{root}/{name}", choice) for name in names}
+        return {name: table for name, table in found.items() if table is not None}
+
+    def _files(self, root: str, names: Iterable[str], choice: Choice) -> list[Path]:
+        return [path for name in names for path in self._view.files(f"{root}/{name}", choice)]
 
     def _write_empties(self, answer: Answer, protocol: str, date: str) -> None:
         """Stage files without rows for tables that have no file."""
@@ -347,43 +331,8 @@ class Answering:
                 write_empty(self._run, table, without(schema, PARTITIONS), place)
 
 
-def _existing(tables: Mapping[str, DataFrame | None]) -> dict[str, DataFrame]:
-    return {name: table for name, table in tables.items() if table is not None}
-
-
 def _of_protocol(files: Iterable[Path], protocol: str) -> list[Path]:
     return [path for path in files if partition(path, PROTOCOL.name) == protocol]
-
-
-def _minutes(files: Iterable[Path]) -> list[datetime]:
-    """Return the minutes of the rows of files, by the tap's column `ts`."""
-    found: set[datetime] = set()
-    for path in files:
-        name = stored_names(pq.read_schema(path).names)["ts"]
-        times = pq.ParquetFile(path).read([name])[name]
-        found.update(pc.unique(pc.floor_temporal(times, unit="minute")).to_pylist())
-    return sorted(found)
-
-
-def _drop_minutes(run: Run, files: Iterable[Path], minutes: Sequence[datetime]) -> None:
-    """Replace files by files without the rows of some minutes. Files without such rows stay."""
-    for path in files:
-        with pq.ParquetFile(path) as file:
-            times = file.read(["minute"])["minute"]
-            stays = pc.invert(pc.is_in(times, pa.array(minutes, times.type)))
-            if pc.all(stays).as_py():
-                continue
-            run.replace([path])
-            if not pc.any(stays).as_py():
-                continue
-            folder = run.folder(Area.ADDED, path.parent.relative_to(run.out).as_posix())
-            folder.mkdir(parents=True, exist_ok=True)
-            schema = file.schema_arrow
-            done = 0
-            with open_table(folder / f"kept-{path.name}", schema, schema.metadata or {}) as writer:
-                for rows in map(file.read_row_group, range(file.num_row_groups)):
-                    writer.write_table(rows.filter(stays.slice(done, rows.num_rows)))
-                    done += rows.num_rows
 
 
 def _size(files: Iterable[Path]) -> int:

@@ -22,6 +22,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -200,6 +201,18 @@ COMPARED = 100_000
 """Maximum rows of a table and date to compare with earlier ones; more count as changed."""
 
 
+class Choice(NamedTuple):
+    """Choice of files: of the runs after `since`, and of one protocol, some dates and one area if given."""
+
+    since: int = 0
+    protocol: str | None = None
+    dates: Collection[str] | None = None
+    area: Area | None = None
+
+
+EVERYTHING = Choice()
+
+
 class View:
     """Tables as the current run leaves them."""
 
@@ -208,44 +221,25 @@ class View:
         self._store = store
         self._run = run
 
-    def table(
-        self,
-        table: str,
-        *,
-        since: int = 0,
-        protocol: str | None = None,
-        dates: Collection[str] | None = None,
-        area: Area | None = None,
-    ) -> DataFrame | None:
+    def table(self, table: str, choice: Choice = EVERYTHING) -> DataFrame | None:
         """Return the rows of `files`, in a table without rows if there are none.
 
         Return None if the table has no file at all.
         """
-        chosen = self.files(table, since=since, protocol=protocol, dates=dates, area=area)
-        roots = {self._store.out / table, *(self._run.folder(area, table) for area in Area)}
+        chosen = self.files(table, choice)
+        roots = (self._store.out / table, *(self._run.folder(area, table) for area in Area))
         parts = (
             read_files(self._spark, root, [path for path in chosen if path.is_relative_to(root)])
-            for root in sorted(roots)
+            for root in roots
         )
         found = [part for part in parts if part is not None]
         if found:
             return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), found)
         return self._without_rows(table)
 
-    def files(
-        self,
-        table: str,
-        *,
-        since: int = 0,
-        protocol: str | None = None,
-        dates: Collection[str] | None = None,
-        area: Area | None = None,
-    ) -> list[Path]:
-        """Return the files of a table that have rows.
-
-        The files are those of the runs after `since`, and of one protocol, some dates and one area
-        if these are given.
-        """
+    def files(self, table: str, choice: Choice = EVERYTHING) -> list[Path]:
+        """Return the files of a table that have rows."""
+        since, protocol, dates, area = choice
 
         def chosen(path: Path) -> bool:
             return (protocol is None or partition(path, "protocol") == protocol) and (

@@ -15,6 +15,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager
+from datetime import datetime
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -28,6 +29,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
 
 from specwire.runtime.spark.answers.answer import OPEN
+from specwire.runtime.spark.answers.messages import stored_names
 from specwire.runtime.spark.pipeline.commit import Area, Run
 from specwire.runtime.spark.pipeline.store import DATE, HOUR, ROW_SCHEMA
 from specwire.runtime.spark.session.executors import local_path
@@ -149,6 +151,37 @@ def write_empty(run: Run, table: str, schema: StructType, partitions: dict[str, 
     arrow = to_arrow_schema(schema, timezone="UTC")
     with open_table(folder / "part-empty.parquet", arrow, {ROW_SCHEMA: schema.json().encode()}):
         pass
+
+
+def minutes_of(files: Iterable[Path]) -> list[datetime]:
+    """Return the minutes of the rows of files, by the tap's column `ts`."""
+    found: set[datetime] = set()
+    for path in files:
+        name = stored_names(pq.read_schema(path).names)["ts"]
+        times = pq.ParquetFile(path).read([name])[name]
+        found.update(pc.unique(pc.floor_temporal(times, unit="minute")).to_pylist())
+    return sorted(found)
+
+
+def drop_minutes(run: Run, files: Iterable[Path], minutes: Sequence[datetime]) -> None:
+    """Replace files by files without the rows of some minutes. Files without such rows stay."""
+    for path in files:
+        with pq.ParquetFile(path) as file:
+            times = file.read(["minute"])["minute"]
+            stays = pc.invert(pc.is_in(times, pa.array(minutes, times.type)))
+            if pc.all(stays).as_py():
+                continue
+            run.replace([path])
+            if not pc.any(stays).as_py():
+                continue
+            folder = run.folder(Area.ADDED, path.parent.relative_to(run.out).as_posix())
+            folder.mkdir(parents=True, exist_ok=True)
+            schema = file.schema_arrow
+            done = 0
+            with open_table(folder / f"kept-{path.name}", schema, schema.metadata or {}) as writer:
+                for rows in map(file.read_row_group, range(file.num_row_groups)):
+                    writer.write_table(rows.filter(stays.slice(done, rows.num_rows)))
+                    done += rows.num_rows
 
 
 def open_table(path: Path, schema: pa.Schema, stated: Mapping[bytes, bytes]) -> pq.ParquetWriter:
