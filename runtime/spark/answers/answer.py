@@ -123,7 +123,7 @@ class Sums(NamedTuple):
         aggregates: SQL of the columns that are not keys, such as ``sum(octets) AS octets``. The
             aggregate of aggregates must be the aggregate of the whole.
         select: returns a row for each message or answer row, with the columns of `schema` but
-            `protocol`, given typed tables, answer tables and the protocol.
+            `protocol`, and maybe others, given typed tables, answer tables and the protocol.
         is_answer: whether it is an answer table. Otherwise it is state, for roll-ups only.
     """
 

@@ -21,7 +21,6 @@ saw count once.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -38,7 +37,15 @@ from specwire.runtime.spark.answers.answer import (
     sums,
     table_schema,
 )
-from specwire.runtime.spark.answers.durations import ENDED, IS_TIMED, OUTCOMES, PER_DECADE, TIMED
+from specwire.runtime.spark.answers.durations import (
+    ENDED,
+    IS_TIMED,
+    OUTCOMES,
+    PER_DECADE,
+    SUBJECT,
+    TIMED,
+    TOPICS,
+)
 from specwire.runtime.spark.answers.messages import message_tables, select, union
 from specwire.runtime.spark.answers.protocol_specifics import specifics_of, takes_time, tap_name
 from specwire.runtime.spark.answers.taps import without_second_views
@@ -112,52 +119,39 @@ EDGES = table_schema(
 SENT = table_schema(
     *STORED,
     *CONNECTION,
-    "sender STRING: role letter of a side",
-    "messages BIGINT: messages that it sent",
-    "octets BIGINT (octets): their octets",
-    "errors BIGINT: those that did not decode",
+    *(TRAFFIC[name] for name in ("sender", "messages", "octets", "errors")),
     *_SPAN,
 )
 """State: what each side of each connection sent."""
 
+_EDGE = ("source", "source_role", "target", "target_role")
+
 CALLS = table_schema(
     *STORED,
-    TAP,
-    CONNECTION["conversation"],
-    "kind STRING: as in `topics`; null if it has no duration",
-    "service STRING: service that was asked",
-    "topic STRING: topic of the request, task of the job",
-    "edge STRING: kind of its edge; null without",
-    "source STRING: as in `edges`",
-    "source_role STRING: as in `edges`",
-    "target STRING: as in `edges`",
-    "target_role STRING: as in `edges`",
-    "bin BIGINT: bin of the histogram `spread` of `topics`; null if not answered",
-    "begun BIGINT: rows",
-    "answered BIGINT: those that ended",
-    "errors BIGINT: those that ended with an error",
-    "unanswered BIGINT: those that were given up",
-    "requests BIGINT: requests or jobs",
-    "messages BIGINT: requests and responses",
-    "octets BIGINT (octets): their octets, or those of the files",
-    "total_us BIGINT (microseconds): sum of the times",
-    "max_us BIGINT (microseconds): the longest",
+    *(TAP, CONNECTION["conversation"]),
+    *(TOPICS[name] for name in SUBJECT),
+    "edge STRING: kind of the edge; null without",
+    *(EDGES[name] for name in _EDGE),
+    "bin BIGINT: bin of `topics.spread`; null unless answered",
+    *(TOPICS[name] for name in ("begun", *OUTCOMES, "octets", "total_us", "max_us")),
+    *(EDGES[name] for name in ("requests", "messages")),
     *_SPAN,
 )
-"""State: closed rows of the answers that take time."""
+"""State: closed calls, jobs and files, for `topics` and, as messages that are not calls, for edges."""
 
 
-def _select_traffic(typed: Frames, answers: Frames, protocol: str) -> DataFrame:
+def _select_messages(typed: Frames, answers: Frames, protocol: str) -> DataFrame:
+    """Return messages as rows of `traffic` and of `sent`. Columns that are not used are not read."""
     topics = specifics_of(protocol).topics
-    messages = _select_messages(
-        typed,
-        protocol,
-        ("tap", "sender", "ts", "octets"),
-        {name: {"topic": topics.get(name, "cast(null as string)")} for name in typed},
+    messages = union(
+        select(typed, protocol, name, {"topic": topics.get(name, "cast(null as string)")})
+        for name in message_tables(protocol)
+        if name in typed
     )
     return messages.selectExpr(
-        *("date", "date_trunc('minute', ts) AS minute", "tap", "message", "sender", "topic"),
-        *("messages", "octets", "errors"),
+        *("to_date(ts) AS date", "date_trunc('minute', ts) AS minute", "ts AS first_ts", "ts AS last_ts"),
+        *(*CONNECTION.names, "sender", "message", "topic"),
+        *("1L AS messages", "octets", f"if(message = '{ERRORS}', 1L, 0L) AS errors"),
     )
 
 
@@ -168,30 +162,6 @@ def _select_errors(typed: Frames, answers: Frames, protocol: str) -> DataFrame:
         *("to_date(ts) AS date", "tap", "sender", "found AS message", "field", "kind"),
         *("1L AS messages", "octets", "ts AS first_ts", "ts AS last_ts", "seq AS first_seq", "text"),
     )
-
-
-def _select_sent(typed: Frames, answers: Frames, protocol: str) -> DataFrame:
-    messages = _select_messages(typed, protocol, (*CONNECTION.names, "sender", "ts", "octets"))
-    return messages.selectExpr(
-        *("date", *CONNECTION.names, "sender", "messages", "octets", "errors"),
-        *("ts AS first_ts", "ts AS last_ts"),
-    )
-
-
-def _select_messages(
-    typed: Frames,
-    protocol: str,
-    tap_columns: tuple[str, ...],
-    fields: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
-) -> DataFrame:
-    """Return each message as a row with sums of one message: `messages`, `octets` and `errors`."""
-    messages = union(
-        select(typed, protocol, name, fields.get(name), tap_columns)
-        for name in message_tables(protocol)
-        if name in typed
-    )
-    errors = f"if(message = '{ERRORS}', 1L, 0L) AS errors"
-    return messages.selectExpr("*", "to_date(ts) AS date", "1L AS messages", errors)
 
 
 # --- nodes and edges
@@ -274,9 +244,6 @@ def _is_peer(role: str, protocol: str) -> str:
     return f"if(contains(peer, '://'), {listens}, NOT {listens})"
 
 
-_EDGE = ("source", "source_role", "target", "target_role")
-
-
 def _select_calls(typed: Frames, answers: Frames, protocol: str) -> DataFrame:
     """Return calls, jobs and files of the answer tables, each as a row of `calls`."""
     rows = union(
@@ -346,7 +313,7 @@ _COUNTED = sums("messages", "octets", "errors")
 _ENDS = ("min(first_ts) AS first_ts", "max(last_ts) AS last_ts")
 
 SUMS = (
-    Sums("traffic", _always, message_tables, (), TRAFFIC, _COUNTED, _select_traffic, is_answer=True),
+    Sums("traffic", _always, message_tables, (), TRAFFIC, _COUNTED, _select_messages, is_answer=True),
     Sums(
         "errors",
         _always,
@@ -361,7 +328,7 @@ SUMS = (
         _select_errors,
         is_answer=True,
     ),
-    Sums("sent", _always, message_tables, (), SENT, (*_COUNTED, *_ENDS), _select_sent),
+    Sums("sent", _always, message_tables, (), SENT, (*_COUNTED, *_ENDS), _select_messages),
     Sums(
         "calls",
         takes_time,

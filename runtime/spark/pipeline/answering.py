@@ -16,14 +16,11 @@ version wrote it, and to the sums of its rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import timedelta
 from functools import partial
 from itertools import chain
 from pathlib import Path
 
-import pyarrow.parquet as pq
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from specwire.runtime.spark.answers.answer import Continued, RollUp, Sums
@@ -49,7 +46,8 @@ from specwire.runtime.spark.pipeline.writing import (
     Part,
     copy_open,
     drop_minutes,
-    minutes_of,
+    find_minutes,
+    in_minutes,
     run_all,
     stage,
     without,
@@ -143,15 +141,10 @@ class Answering:
         run_all([partial(self._continue, answer, protocol, first) for answer in answers])
         run_all([partial(self._add, one, protocol, first, anew) for one in sums.values()])
         for group in _independent(roll_ups(protocol)):
+            # Before any of them writes.
             changed = [self._changed_files(roll_up, protocol, sums) for roll_up in group]
-            run_all(
-                [
-                    partial(self._roll_up, roll_up, protocol, sums, files)
-                    for roll_up, files in zip(group, changed, strict=True)
-                ]
-            )
-            for roll_up in group:
-                self._write_empties(roll_up, protocol, first)
+            pairs = zip(group, changed, strict=True)
+            run_all([partial(self._roll_up, one, protocol, sums, new, first) for one, new in pairs])
 
     def _anew(self, answer: Answer, protocol: str) -> bool:
         """Return whether an answer must be computed for all dates.
@@ -165,8 +158,8 @@ class Answering:
 
     def _every_file(self, protocol: str) -> list[Path]:
         """Return all committed files with messages or answers of a protocol."""
-        answers = self._store.files(ANSWERS)
-        return [*self._store.files(f"{TYPED}/{protocol}"), *_of_protocol(answers, protocol)]
+        answers = (path for path in self._store.files(ANSWERS) if partition(path, PROTOCOL.name) == protocol)
+        return [*self._store.files(f"{TYPED}/{protocol}"), *answers]
 
     def _continue(self, answer: Continued, protocol: str, first: str) -> None:
         """Stage a step of an answer; `first` is the first date of its messages."""
@@ -177,8 +170,12 @@ class Answering:
         root = f"{STATE}/{protocol}/{answer.name}"
         self._run.replace(self._store.files(root))
         for table in _tables(answer, protocol):
-            files = _of_protocol(self._store.files(table), protocol)
-            self._run.replace(path for path in files if anew or path.name.startswith(f"{Area.OPEN}-"))
+            self._run.replace(
+                path
+                for path in self._store.files(table)
+                if partition(path, PROTOCOL.name) == protocol
+                and (anew or path.name.startswith(f"{Area.OPEN}-"))
+            )
         step = answer.advance(typed, protocol, state)
         parts = [
             *(
@@ -203,36 +200,42 @@ class Answering:
         """Stage sums with what is new; `changed` are the answer tables that are written anew."""
         ((table, schema),) = _tables(sums, protocol).items()
         anew = self._anew(sums, protocol) or not changed.isdisjoint(sums.reads_answers)
-        if anew:
-            self._run.replace(_of_protocol(self._store.files(table), protocol))
         since, last = (0, 0) if anew else (self._since, self._run.before.run)
         messages = (f"{TYPED}/{protocol}", sums.reads(protocol), Choice(since))
         closed = (ANSWERS, sums.reads_answers, Choice(last, protocol, area=Area.ADDED))
-        if new := self._files(*messages) + self._files(*closed):
+        new = self._files(*messages) + self._files(*closed)
+        choice = Choice(0, protocol, set(map(partition_date, new)))
+        stored = None if anew else self._view.table(table, choice)
+        minutes = self._remove(table, schema, protocol, None if anew else new)
+        if new:
             rows = [sums.select(self._read(*messages), self._read(*closed), protocol)]
-            rows += self._take_out(table, protocol, new, by_minute="minute" in schema.names)
+            if stored is not None:
+                rows.append(stored if minutes is None else stored.where(in_minutes("minute", minutes)))
             part = Part(table, sums.add_up(union(rows), protocol), Area.ADDED, PARTITIONS, self._octets)
             stage(self._run, [part], few=self._few)
         self._write_empties(sums, protocol, first)
 
-    def _take_out(self, table: str, protocol: str, new: list[Path], *, by_minute: bool) -> list[DataFrame]:
-        """Remove the rows of the dates of new files from a table, or of their minutes; return these rows."""
-        stored = self._view.files(table, Choice(0, protocol, set(map(partition_date, new))))
-        dates = set(map(partition_date, stored))
-        rows = self._view.table(table, Choice(0, protocol, dates))
-        if rows is None or not dates:
-            return []
-        if not by_minute:
-            self._run.replace(stored)
-            return [rows]
-        minutes = minutes_of([path for path in new if partition_date(path) in dates])
-        drop_minutes(self._run, stored, minutes)
-        return [rows.where(F.col("minute").isin(*minutes))]
+    def _remove(
+        self, table: str, schema: StructType, protocol: str, new: list[Path] | None
+    ) -> list[int] | None:
+        """Remove the rows of the dates of new files from a table; None for all dates.
 
-    def _changed_files(
-        self, roll_up: RollUp, protocol: str, sums: Mapping[str, Sums]
-    ) -> dict[str, list[Path]]:
-        """Return by date the files of this run that change what a roll-up reads.
+        From a table by minute, remove and return the minutes of rows of new files, if these have
+        times.
+        """
+        stored = [path for path in self._store.files(table) if partition(path, PROTOCOL.name) == protocol]
+        if new is not None:
+            dates = set(map(partition_date, new))
+            stored = [path for path in stored if partition_date(path) in dates]
+            minutes = find_minutes(new) if stored and "minute" in schema.names else None
+            if minutes is not None:
+                drop_minutes(self._run, stored, minutes)
+                return minutes
+        self._run.replace(stored)
+        return None
+
+    def _changed_files(self, roll_up: RollUp, protocol: str, sums: Mapping[str, Sums]) -> list[Path]:
+        """Return the files of this run that change what a roll-up reads.
 
         If it must be computed for all dates, these are all files that it reads.
         """
@@ -241,68 +244,39 @@ class Answering:
         answers = {
             f"{ANSWERS}/{name}" for name in chain(roll_up.reads_answers, *(one.reads_answers for one in read))
         }
-        anew = self._anew(roll_up, protocol)
-        choice = Choice(0 if anew else self._run.before.run, protocol)
-        found: dict[str, list[Path]] = {}
-        for table in tables | answers if anew else tables:
-            for path in self._view.files(table, choice):
-                found.setdefault(partition_date(path), []).append(path)
-        for table in () if anew else answers:
-            for date, files in self._view.changed_files(table, protocol).items():
-                found.setdefault(date, []).extend(files)
-        return found
+        if self._anew(roll_up, protocol):
+            return [
+                path for table in tables | answers for path in self._view.files(table, Choice(0, protocol))
+            ]
+        new = Choice(self._run.before.run, protocol)
+        added = (path for table in tables for path in self._view.files(table, new))
+        return [*added, *(path for table in answers for path in self._view.changed_files(table, protocol))]
 
     def _roll_up(
-        self, roll_up: RollUp, protocol: str, sums: Mapping[str, Sums], changed: Mapping[str, list[Path]]
+        self, roll_up: RollUp, protocol: str, sums: Mapping[str, Sums], changed: list[Path], first: str
     ) -> None:
         """Stage a roll-up for the dates of changed files."""
-        tables = _tables(roll_up, protocol)
-        if self._anew(roll_up, protocol):
-            for table in tables:
-                self._run.replace(_of_protocol(self._store.files(table), protocol))
-        if not changed:
-            return
-        condition = self._replace(tables, protocol, changed)
-        choice = Choice(0, protocol, changed)
-        answers = {
-            name: table.where(condition) if "ts" in table.columns else table
-            for name, table in self._read(ANSWERS, roll_up.reads_answers, choice).items()
-        }
-        read = {
-            name: self._with_open(sums[name], protocol, choice) for name in roll_up.reads_sums if name in sums
-        }
-        parts = [
-            Part(f"{ANSWERS}/{name}", rows, Area.ADDED, PARTITIONS, self._octets)
-            for name, rows in roll_up.compute(read, answers, protocol).items()
-        ]
-        stage(self._run, parts, few=self._few)
-
-    def _replace(
-        self, tables: Mapping[str, StructType], protocol: str, changed: Mapping[str, list[Path]]
-    ) -> Column:
-        """Remove what changed from the tables of a roll-up; return the condition for rows to read.
-
-        Of a table by minute, the minutes of changed rows are removed. A changed file without times
-        changes its date.
-        """
-        stored = [path for table in tables for path in self._view.files(table, Choice(0, protocol, changed))]
-        there = set(map(partition_date, stored))
-        by_minute = {
-            date
-            for date, files in changed.items()
-            if date in there and all("ts" in pq.read_schema(path).names for path in files)
-        }
-        if not all("minute" in schema.names for schema in tables.values()):
-            by_minute = set()
-        self._run.replace(path for path in stored if partition_date(path) not in by_minute)
-        if not by_minute:
-            return F.lit(True)
-        whole = F.col(DATE.name).cast("string").isin(*changed.keys() - by_minute)
-        minutes = minutes_of([path for date in by_minute for path in changed[date]])
-        drop_minutes(self._run, [path for path in stored if partition_date(path) in by_minute], minutes)
-        # The limits let Spark skip files and row groups.
-        near = F.col("ts").between(min(minutes), max(minutes) + timedelta(minutes=1))
-        return whole | (near & F.date_trunc("minute", "ts").isin(*minutes))
+        anew = self._anew(roll_up, protocol)
+        minutes = None
+        for table, schema in _tables(roll_up, protocol).items():
+            minutes = self._remove(table, schema, protocol, None if anew else changed)
+        if changed:
+            choice = Choice(0, protocol, set(map(partition_date, changed)))
+            answers = self._read(ANSWERS, roll_up.reads_answers, choice)
+            if minutes is not None:
+                timed = {name: table for name, table in answers.items() if "ts" in table.columns}
+                answers |= {name: table.where(in_minutes("ts", minutes)) for name, table in timed.items()}
+            read = {
+                name: self._with_open(sums[name], protocol, choice)
+                for name in roll_up.reads_sums
+                if name in sums
+            }
+            parts = [
+                Part(f"{ANSWERS}/{name}", rows, Area.ADDED, PARTITIONS, self._octets)
+                for name, rows in roll_up.compute(read, answers, protocol).items()
+            ]
+            stage(self._run, parts, few=self._few)
+        self._write_empties(roll_up, protocol, first)
 
     def _with_open(self, sums: Sums, protocol: str, choice: Choice) -> DataFrame:
         """Return chosen sums, and the open rows of answers, which are not added to them."""
@@ -329,10 +303,6 @@ class Answering:
             if not there and not any(self._run.staged(table, area) for area in Area):
                 place = dict(zip(PARTITIONS, (protocol, date), strict=True))
                 write_empty(self._run, table, without(schema, PARTITIONS), place)
-
-
-def _of_protocol(files: Iterable[Path], protocol: str) -> list[Path]:
-    return [path for path in files if partition(path, PROTOCOL.name) == protocol]
 
 
 def _size(files: Iterable[Path]) -> int:

