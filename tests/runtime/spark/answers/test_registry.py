@@ -30,8 +30,8 @@ def test_specifics_are_of_known_protocols_and_messages() -> None:
 def test_a_roll_up_comes_after_the_answers_that_it_reads() -> None:
     """Names are unique, and each table is written by one answer."""
     answers: tuple[Continued | Sums | RollUp, ...] = (*CONTINUED, *SUMS, *ROLL_UPS)
-    tables = [table for answer in (*CONTINUED, *ROLL_UPS) for table in answer.writes]
-    tables += [sums.name for sums in SUMS]
+    tables = [table for one in CONTINUED for table in one.writes]
+    tables += [table for roll_up in ROLL_UPS for table in roll_up.writes] + [sums.name for sums in SUMS]
     assert len({answer.name for answer in answers}) == len(answers)
     assert len(set(tables)) == len(tables)
     written = {table for answer in CONTINUED for table in answer.writes}
