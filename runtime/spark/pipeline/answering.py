@@ -220,8 +220,8 @@ class Answering:
     ) -> list[int] | None:
         """Remove the rows of the dates of new files from a table; None for all dates.
 
-        From a table by minute, remove and return the minutes of rows of new files, if these have
-        times.
+        From a table by minute, remove only the minutes that rows of new files have, and return
+        them. If a new row has no time, remove the dates.
         """
         stored = [path for path in self._store.files(table) if partition(path, PROTOCOL.name) == protocol]
         if new is not None:

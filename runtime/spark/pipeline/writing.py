@@ -153,8 +153,8 @@ def write_empty(run: Run, table: str, schema: StructType, partitions: dict[str, 
 
 
 def find_minutes(files: Iterable[Path]) -> list[int] | None:
-    """Return the minutes of the rows of files, in microseconds; None if one has no times."""
-    found: set[int] = set()
+    """Return the minutes of the rows of files, in microseconds; None if a row has no time."""
+    found: set[int | None] = set()
     for path in files:
         names = pq.read_schema(path).names
         name = stored_names(names)["ts"]
@@ -162,7 +162,8 @@ def find_minutes(files: Iterable[Path]) -> list[int] | None:
             return None
         minutes = pc.floor_temporal(pq.ParquetFile(path).read([name])[name], unit="minute")
         found.update(pc.unique(minutes.cast(pa.int64())).to_pylist())
-    return sorted(found)
+    minutes_us = [minute for minute in found if minute is not None]
+    return sorted(minutes_us) if len(minutes_us) == len(found) else None
 
 
 def in_minutes(column: str, minutes: Sequence[int]) -> str:
