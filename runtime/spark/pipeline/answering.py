@@ -126,10 +126,10 @@ class Answering:
         self._steps.begin(f"answering {protocol}")
         answers = tuple(continued(protocol))
         sums = {one.name: one for one in all_sums(protocol)}
-        anew = {table for one in answers if self._anew(one, protocol) for table in one.writes}
+        rewritten = {table for one in answers if self._is_whole(one, protocol) for table in one.writes}
         typed = f"{TYPED}/{protocol}"
         files = [
-            *(path for path in self._store.files(typed) if anew or run_number(path) > self._since),
+            *(path for path in self._store.files(typed) if rewritten or run_number(path) > self._since),
             *self._run.staged(typed),
         ]
         dates = {partition_date(path) for path in files or self._every_file(protocol)}
@@ -139,14 +139,14 @@ class Answering:
         # Compressed size: accurate enough to choose the number of tasks.
         self._octets = _size(files)
         run_all([partial(self._continue, answer, protocol, first) for answer in answers])
-        run_all([partial(self._add, one, protocol, first, anew) for one in sums.values()])
+        run_all([partial(self._add, one, protocol, first, rewritten) for one in sums.values()])
         for group in _independent(roll_ups(protocol)):
             # Before any of them writes.
             changed = [self._changed_files(roll_up, protocol, sums) for roll_up in group]
             pairs = zip(group, changed, strict=True)
             run_all([partial(self._roll_up, one, protocol, sums, new, first) for one, new in pairs])
 
-    def _anew(self, answer: Answer, protocol: str) -> bool:
+    def _is_whole(self, answer: Answer, protocol: str) -> bool:
         """Return whether an answer must be computed for all dates.
 
         The result is cached, because committed files do not change during the run.
@@ -163,10 +163,10 @@ class Answering:
 
     def _continue(self, answer: Continued, protocol: str, first: str) -> None:
         """Stage a step of an answer; `first` is the first date of its messages."""
-        anew = self._anew(answer, protocol)
-        since = Choice(0 if anew else self._since)
+        whole = self._is_whole(answer, protocol)
+        since = Choice(0 if whole else self._since)
         typed = self._read(f"{TYPED}/{protocol}", answer.reads(protocol), since)
-        state = None if anew else self._store.state(self._spark, protocol, answer.name)
+        state = None if whole else self._store.state(self._spark, protocol, answer.name)
         root = f"{STATE}/{protocol}/{answer.name}"
         self._run.replace(self._store.files(root))
         for table in _tables(answer, protocol):
@@ -174,7 +174,7 @@ class Answering:
                 path
                 for path in self._store.files(table)
                 if partition(path, PROTOCOL.name) == protocol
-                and (anew or path.name.startswith(f"{Area.OPEN}-"))
+                and (whole or path.name.startswith(f"{Area.OPEN}-"))
             )
         step = answer.advance(typed, protocol, state)
         parts = [
@@ -196,17 +196,17 @@ class Answering:
             copy_open(self._run, f"{ANSWERS}/{name}", f"{root}/{name}", f"{PROTOCOL.name}={protocol}")
         self._write_empties(answer, protocol, first)
 
-    def _add(self, sums: Sums, protocol: str, first: str, changed: set[str]) -> None:
-        """Stage sums with what is new; `changed` are the answer tables that are written anew."""
+    def _add(self, sums: Sums, protocol: str, first: str, rewritten: set[str]) -> None:
+        """Stage sums with what is new; `rewritten` are the answer tables that this run replaces."""
         ((table, schema),) = _tables(sums, protocol).items()
-        anew = self._anew(sums, protocol) or not changed.isdisjoint(sums.reads_answers)
-        since, last = (0, 0) if anew else (self._since, self._run.before.run)
+        whole = self._is_whole(sums, protocol) or not rewritten.isdisjoint(sums.reads_answers)
+        since, last = (0, 0) if whole else (self._since, self._run.before.run)
         messages = (f"{TYPED}/{protocol}", sums.reads(protocol), Choice(since))
         closed = (ANSWERS, sums.reads_answers, Choice(last, protocol, area=Area.ADDED))
         new = self._files(*messages) + self._files(*closed)
         choice = Choice(0, protocol, set(map(partition_date, new)))
-        stored = None if anew else self._view.table(table, choice)
-        minutes = self._remove(table, schema, protocol, None if anew else new)
+        stored = None if whole else self._view.table(table, choice)
+        minutes = self._remove(table, schema, protocol, None if whole else new)
         if new:
             rows = [sums.select(self._read(*messages), self._read(*closed), protocol)]
             if stored is not None:
@@ -244,7 +244,7 @@ class Answering:
         answers = {
             f"{ANSWERS}/{name}" for name in chain(roll_up.reads_answers, *(one.reads_answers for one in read))
         }
-        if self._anew(roll_up, protocol):
+        if self._is_whole(roll_up, protocol):
             return [
                 path for table in tables | answers for path in self._view.files(table, Choice(0, protocol))
             ]
@@ -256,10 +256,10 @@ class Answering:
         self, roll_up: RollUp, protocol: str, sums: Mapping[str, Sums], changed: list[Path], first: str
     ) -> None:
         """Stage a roll-up for the dates of changed files."""
-        anew = self._anew(roll_up, protocol)
+        whole = self._is_whole(roll_up, protocol)
         minutes = None
         for table, schema in _tables(roll_up, protocol).items():
-            minutes = self._remove(table, schema, protocol, None if anew else changed)
+            minutes = self._remove(table, schema, protocol, None if whole else changed)
         if changed:
             choice = Choice(0, protocol, set(map(partition_date, changed)))
             answers = self._read(ANSWERS, roll_up.reads_answers, choice)
