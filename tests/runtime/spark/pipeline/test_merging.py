@@ -6,6 +6,7 @@ Runs that merge and are killed are in `test_histories`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from specwire.runtime.spark.pipeline import merging
+from specwire.runtime.cli.pipeline import say_mixed
+from specwire.runtime.spark.pipeline import advance, merging
 from specwire.runtime.spark.pipeline.catalog import register_tables
 from specwire.runtime.spark.pipeline.commit import Area, begin, visible_files
 from specwire.runtime.spark.pipeline.manifest import read_manifest
@@ -157,7 +159,7 @@ def run_once(
         if columns is not None:
             stage(run.folder(Area.ADDED, TABLE) / f"date={day}", columns, *rows)
         mixed = rewrite(run, find_mixed(run, [TABLE]), octets)
-        run.commit(msgspec.structs.replace(run.before, mixed=mixed))
+        run.commit(msgspec.structs.replace(run.before, mixed=mixed, answered=run.number))
 
 
 def stage(folder: Path, columns: StructType, *rows: Sequence[Any]) -> None:
@@ -229,6 +231,27 @@ def test_another_column_for_a_mixed_table(tmp_path: Path) -> None:
     assert read_manifest(out).mixed == {}
     assert {tuple(pq.read_schema(file).names) for file in visible_files(out / TABLE)} == {tuple(WIDER.names)}
     check_rows(out, *rows)
+
+
+def test_all_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In runs that rewrite some files each; not if rows are not in the answers yet."""
+    out = tmp_path / "out"
+    monkeypatch.setattr(advance, "rewrite", partial(rewrite, octets=ONE_FILE))
+    add_narrow(out)
+    run_once(out, WIDE, (4, 500))
+    assert say_mixed(out) == (
+        f"{TABLE}: 2 of 4 files lack columns of later files; later runs write them again, or --rewrite-all does"
+    )
+    steps: list[tuple[str, int, int]] = []
+    with begin(out) as run:
+        run.commit(run.before)
+    advance.rewrite_all(out)
+    assert read_manifest(out).run == 5
+    with begin(out) as run:
+        run.commit(msgspec.structs.replace(run.before, answered=run.number))
+    advance.rewrite_all(out, lambda *step: steps.append(step))
+    assert steps == [("rewriting earlier files", done, 2) for done in (0, 1)]
+    assert (read_manifest(out).mixed, read_manifest(out).run, say_mixed(out)) == ({}, 8, "")
 
 
 def test_a_run_that_fails_leaves_a_mixed_table_as_it_was(tmp_path: Path) -> None:
