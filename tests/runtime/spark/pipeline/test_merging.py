@@ -14,6 +14,7 @@ import duckdb
 import msgspec
 import polars as pl
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
@@ -28,6 +29,7 @@ from specwire.runtime.spark.pipeline.manifest import read_manifest
 from specwire.runtime.spark.pipeline.merging import find_mixed, merge_small, rewrite
 from specwire.runtime.spark.pipeline.store import ROW_SCHEMA, Store, View, read_files
 from specwire.runtime.spark.pipeline.writing import SETTINGS, open_table
+from specwire.runtime.spark.session.executors import literal_path
 from specwire.runtime.spark.session.opening import changed_settings
 
 MANY = 4
@@ -188,6 +190,15 @@ def check_rows(out: Path, *rows: tuple[Any, ...]) -> None:
     assert sorted(united.rows()) == sorted(rows)
 
 
+def check_first_file(out: Path, *rows: tuple[Any, ...]) -> None:
+    """Read the table with engines that take its columns from the first file."""
+    read = ds.dataset(out / TABLE, partitioning="hive").to_table()
+    widen = pl.ScanCastOptions(integer_cast="upcast")
+    scan = pl.scan_parquet(out / TABLE, missing_columns="insert", cast_options=widen)
+    for table in (read, scan.collect().to_arrow()):
+        assert sorted(tuple(row.values()) for row in table.drop(["date"]).to_pylist()) == sorted(rows)
+
+
 def add_narrow(out: Path) -> None:
     """Have three runs add a file each: two on one day, one on the next."""
     for number, day in enumerate((DAY, DAY, NEXT_DAY), start=1):
@@ -207,6 +218,8 @@ def test_each_run_rewrites_some_files(tmp_path: Path) -> None:
         assert Store(out).lacking() == {TABLE: (6 - number, 4)}
         assert [name for name in names_of(out) if name.split("-")[3] < "000004"] == left[number - 4 :]
         check_rows(out, *rows)
+        if number == 5:
+            check_first_file(out, *rows)
         run_once(out)
     after = names_of(out)
     assert read_manifest(out).mixed == {} and read_manifest(out).rows == {TABLE: 4}
@@ -267,19 +280,22 @@ def test_a_run_that_fails_leaves_a_mixed_table_as_it_was(tmp_path: Path) -> None
 
 @pytest.mark.spark
 def test_spark_reads_a_mixed_table(spark: SparkSession, tmp_path: Path) -> None:
-    """All columns, also of earlier files only: in the pipeline, and in the catalog of a session."""
+    """All columns, also of earlier files only: in the pipeline, in a catalog, and as a folder of its first day."""
     out = tmp_path / "out"
     add_narrow(out)
-    run_once(out, WIDER, (4, 2**63, "XETR"), day=NEXT_DAY)
+    run_once(out, WIDER, (4, 2**63, "XETR"), octets=2 * merging.LEAST_OCTETS)
+    assert read_manifest(out).mixed == {TABLE: 3}
     rows = [(1, None, None), (2, None, None), (3, None, None), (4, 2**63, "XETR")]
     store = Store(out)
     with store.begin() as run:
-        view = View(spark, store, run).table(TABLE, dates=[DAY])
-        assert view is not None and sorted(map(tuple, view.drop("date").collect())) == rows[:2]
+        view = View(spark, store, run).table(TABLE, dates=[NEXT_DAY])
+        assert view is not None and list(map(tuple, view.drop("date").collect())) == [rows[2]]
     register_tables(spark, out, "of_mixed")
     found = spark.sql("SELECT row, volume, venue FROM of_mixed.filemq_nom").collect()
     spark.sql("DROP DATABASE of_mixed CASCADE")
     assert sorted(map(tuple, found)) == rows
+    folder = spark.read.parquet(literal_path(out / TABLE)).drop("date").collect()
+    assert sorted(map(tuple, folder)) == rows
 
 
 @pytest.mark.spark
