@@ -92,15 +92,18 @@ def _columns(path: Path) -> list[tuple[str, str, bool]]:
 
 
 def _complete(path: Path, newest: Path) -> pa.Schema:
-    """Return the columns of the newest file, with each Variant of a file in the layout that it has.
+    """Return the columns of the newest file for the rows of a file.
 
-    The layout of a Variant depends on the rows in files of version 0.1, and a cast would lose values.
+    A column is nullable if it is so in this file, or missing. A Variant keeps the layout that it has
+    in this file: version 0.1 chose it by the rows, and a cast would lose values.
     """
-    own, columns = pq.read_schema(path), pq.read_schema(newest)
-    for field in stored_schema(path):
-        if isinstance(field.dataType, VariantType):
-            at = columns.get_field_index(field.name)
-            columns = columns.set(at, columns.field(at).with_type(own.field(field.name).type))
+    own = {field.name: field for field in pq.read_schema(path)}
+    variants = {field.name for field in stored_schema(path) if isinstance(field.dataType, VariantType)}
+    columns = pq.read_schema(newest)
+    for at, field in enumerate(columns):
+        nullable = field.name not in own or own[field.name].nullable or field.nullable
+        kind = own[field.name].type if field.name in variants else field.type
+        columns = columns.set(at, pa.field(field.name, kind, nullable))
     return columns
 
 
