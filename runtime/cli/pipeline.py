@@ -112,7 +112,7 @@ def run(
         bool,
         typer.Option(
             "--rewrite-all",
-            help="If earlier files lack a column, write all of them again, and not 256 MiB in each run.",
+            help="Add new columns to all earlier files of a table, not to 256 MiB in each run.",
         ),
     ] = False,
     packages: Packages = None,
@@ -263,7 +263,7 @@ def say_mixed(out: Path) -> str:
     lacking, files = (sum(numbers) for numbers in zip(*found.values(), strict=True))
     return (
         f"{tables}: {lacking:,} of {files:,} files lack columns of later files; "
-        "later runs write them again, or --rewrite-all does"
+        "later runs add them, or one with --rewrite-all"
     )
 
 

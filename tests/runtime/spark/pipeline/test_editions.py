@@ -152,7 +152,7 @@ def test_a_protocol_named_with_its_edition(
     asked = Asked(f"ticker@{EDITION_2}", layers=("frames", "typed"))
     summary = advance(spark, store, paths, Request(capture, asked))
     assert summary is not None and (summary.messages, summary.undecoded) == (4, 0)
-    check_quotes(spark, store.out, [*SECOND, (EDITION_2, 1300, 500, "ticker-127.0.0.1-5670 with me")])
+    check_quotes(spark, store.out, [*SECOND, (EDITION_2, 1300, 500, "ticker-127.0.0.1-5670 with 6d65")])
     assert store.protocols() == ["ticker"]
 
 

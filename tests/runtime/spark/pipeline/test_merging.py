@@ -253,7 +253,7 @@ def test_all_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     add_narrow(out)
     run_once(out, WIDE, (4, 500))
     assert say_mixed(out) == (
-        f"{TABLE}: 2 of 4 files lack columns of later files; later runs write them again, or --rewrite-all does"
+        f"{TABLE}: 2 of 4 files lack columns of later files; later runs add them, or one with --rewrite-all"
     )
     steps: list[tuple[str, int, int]] = []
     with begin(out) as run:
