@@ -112,7 +112,7 @@ def run(
         bool,
         typer.Option(
             "--rewrite-all",
-            help="Add new columns to all earlier files of a table, not to 256 MiB in each run.",
+            help="Add new columns to all earlier files of a table, not to about 256 MiB in each run.",
         ),
     ] = False,
     packages: Packages = None,
