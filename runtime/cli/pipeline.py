@@ -108,6 +108,13 @@ def run(
         str, typer.Option(help="Partitions of frames and typed tables: day (date=…) or hour (date=…/hour=…).")
     ] = "day",
     backend: Annotated[str, typer.Option(help="Decoder: auto, jvm, arrow or python.")] = "auto",
+    rewrite_all: Annotated[
+        bool,
+        typer.Option(
+            "--rewrite-all",
+            help="Add new columns to all earlier files of a table, not to about 256 MiB in each run.",
+        ),
+    ] = False,
     packages: Packages = None,
     grammars: Grammars = None,
     master: Master = None,
@@ -125,7 +132,7 @@ def run(
     from specwire.runtime.spark.errors import InputError, PipelineError
 
     try:
-        options = _Options(protocol, mode.upper(), layers, backend, payloads, json_as, partition)
+        options = _Options(protocol, mode.upper(), layers, backend, payloads, json_as, partition, rewrite_all)
         with ending_at_sigterm():
             summary, complete = _run(capture, out, options, target)
     except (CaptureError, InputError) as error:
@@ -136,6 +143,8 @@ def run(
         sys.stdout.write(show_json(summary.to_json().decode()))
     else:
         show_summary(summary, out)
+    if sentence := say_mixed(out):
+        messages().print(Text(show(sentence)), soft_wrap=True)
     if not complete:
         if sentence := summary.unknown_sentence:
             messages().print(Text(show(sentence)), soft_wrap=True)
@@ -150,6 +159,7 @@ class _Options(NamedTuple):
     payloads: list[Path] | None
     json_as: str | None
     partition: str
+    rewrite_all: bool
 
 
 def _run(capture: Path, out: Path, options: _Options, target: Target) -> tuple[Summary, bool]:
@@ -158,6 +168,7 @@ def _run(capture: Path, out: Path, options: _Options, target: Target) -> tuple[S
     The run is complete if every segment was readable and every message had a package. Messages that
     do not decode do not matter: protocols have faults.
     """
+    from specwire.runtime.spark.pipeline.advance import rewrite_all
     from specwire.runtime.spark.pipeline.advance import run as run_pipeline
     from specwire.runtime.spark.pipeline.manifest import LAYERS, Asked
     from specwire.runtime.spark.pipeline.request import Request
@@ -179,6 +190,8 @@ def _run(capture: Path, out: Path, options: _Options, target: Target) -> tuple[S
     before = Store(out).summary()
     with show_progress() as listener:
         done = run_pipeline(request, out, target=target, progress=listener, draw=draw_report)
+        if options.rewrite_all:
+            rewrite_all(out, listener)
     if done is not None:
         unknown = done.unknown - (before.unknown if before is not None else 0)
         return done, not (done.set_aside or unknown)
@@ -237,6 +250,21 @@ def show_summary(summary: Summary, out: Path) -> None:
         if any(path.startswith(f"{layer}/") for path in summary.tables):
             console.print(Text(f"{layer}: {out / layer}"), soft_wrap=True)
     console.print(Text(f"report: {out / 'report.html'}"), soft_wrap=True)
+
+
+def say_mixed(out: Path) -> str:
+    """Return a sentence about the tables with files that lack columns; empty if there are none."""
+    from specwire.runtime.spark.pipeline.store import Store
+
+    if not (found := Store(out).lacking()):
+        return ""
+    first, *others = found
+    tables = f"{first} and {len(others)} other tables" if others else first
+    lacking, files = (sum(numbers) for numbers in zip(*found.values(), strict=True))
+    return (
+        f"{tables}: {lacking:,} of {files:,} files lack columns of later files; "
+        "later runs add them, or one with --rewrite-all"
+    )
 
 
 def _odd_things(summary: Summary) -> Iterator[str]:

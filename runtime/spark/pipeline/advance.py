@@ -5,8 +5,8 @@
                                                            \\--count--> counts/, summary.json, report.html
 
 Everything that a run writes is staged and committed at once
-(`specwire.runtime.spark.pipeline.commit`). A run without new segments writes nothing and starts no
-Spark session.
+(`specwire.runtime.spark.pipeline.commit`). A run without new segments starts no Spark session. It
+writes nothing but earlier files that lack columns (`specwire.runtime.spark.pipeline.merging`).
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ from specwire.runtime.spark.pipeline.commit import Area, Progress, Run, Steps
 from specwire.runtime.spark.pipeline.counts import write_counts
 from specwire.runtime.spark.pipeline.ledger import TABLE as SEGMENTS
 from specwire.runtime.spark.pipeline.ledger import Entry, write_entries
-from specwire.runtime.spark.pipeline.manifest import Manifest
-from specwire.runtime.spark.pipeline.merging import merge_small, write_again
+from specwire.runtime.spark.pipeline.merging import find_mixed, merge_small, rewrite
 from specwire.runtime.spark.pipeline.request import Request, Work, check_request, find_work
 from specwire.runtime.spark.pipeline.store import (
     ANSWERS,
@@ -90,10 +89,7 @@ def advance(
     with store.begin() as run:
         work = find_work(request, paths, store, run)
         if work.nothing:
-            if batch and run.before.batches.get(batch[0], -1) < batch[1]:
-                kept = store.ledger, store.counts
-                run.commit(_next_manifest(run, work.request, batch, nothing=True))
-                store.remember(run.number, *kept)
+            commit_without_rows(store, run, batch=batch)
             return store.summary()
         return carry_out(spark, store, run, work, batch=batch, progress=progress, draw=draw)
 
@@ -138,14 +134,52 @@ def carry_out(
             view = View(spark, store, run)
             page = draw(summary, lambda name: view.table(name if name == FRAMES else f"{ANSWERS}/{name}"))
             run.write(REPORT, page.encode())
+    mixed = find_mixed(run, [LATE, *(table for table in store.tables() if not table.startswith(ANSWERS))])
     if request.answering or ANSWERS not in request.asked.layers:
-        # Without answers, no run is the last whose messages they have.
-        since = run.before.answered if request.answering else run.before.run
-        write_again(run, [LATE, *(table for table in store.tables() if not table.startswith(ANSWERS))], since)
+        # Otherwise the next update of the answers would take the rows of these files for new ones.
         merge_small(run, [*store.tables(), SEGMENTS])
-    run.commit(_next_manifest(run, request, batch))
+        mixed = rewrite(run, mixed)
+    run.commit(
+        msgspec.structs.replace(
+            run.before,
+            asked=request.asked,
+            batches=_next_batches(run, batch),
+            answered=run.number if request.answering else run.before.answered,
+            mixed=mixed,
+        )
+    )
     store.remember(run.number, ledger, counts)
     return summary
+
+
+def commit_without_rows(store: Store, run: Run, *, batch: tuple[str, int] | None = None) -> None:
+    """Commit a run without new segments: it writes files of mixed tables again, if there are any."""
+    before = run.before
+    mixed = rewrite(run, before.mixed) if before.settled else before.mixed
+    batches = _next_batches(run, batch)
+    if run.replaced or mixed != before.mixed or batches != before.batches:
+        kept = store.ledger, store.counts
+        answered = run.number if before.answered == before.run else before.answered
+        run.commit(msgspec.structs.replace(before, batches=batches, answered=answered, mixed=mixed))
+        store.remember(run.number, *kept)
+
+
+def rewrite_all(out: Path, progress: Progress | None = None) -> None:
+    """Do runs without new segments until no table is mixed; each needs space for what it writes.
+
+    Stops if another program has added rows in the meantime that are not in the answers.
+    """
+    store, total = Store(out), 0
+    with heeded_interrupts():
+        while store.manifest.mixed:
+            left = sum(files for files, _ in store.lacking().values())
+            total = total or left
+            if progress:
+                progress("rewriting earlier files", total - left, total)
+            with store.begin() as run:
+                if not run.before.settled:
+                    return
+                commit_without_rows(store, run)
 
 
 def find_unanswered(store: Store, run: Run, request: Request, work: Sorted) -> list[str]:
@@ -219,16 +253,12 @@ def _find_transfers(view: View, before: Summary | None, request: Request) -> tup
     return find_transfers(view)
 
 
-def _next_manifest(
-    run: Run, request: Request, batch: tuple[str, int] | None, *, nothing: bool = False
-) -> Manifest:
-    batches = dict(run.before.batches)
-    if batch:
-        stream, number = batch
-        batches[stream] = max(batches.get(stream, -1), number)
-    up_to_date = request.answering or (nothing and run.before.answered == run.before.run)
-    answered = run.number if up_to_date else run.before.answered
-    return msgspec.structs.replace(run.before, asked=request.asked, batches=batches, answered=answered)
+def _next_batches(run: Run, batch: tuple[str, int] | None) -> dict[str, int]:
+    """Return the greatest number of a batch by stream, with the batch of this run."""
+    if batch is None:
+        return run.before.batches
+    stream, number = batch
+    return run.before.batches | {stream: max(run.before.batches.get(stream, -1), number)}
 
 
 BRIEF_JAVA = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
@@ -244,6 +274,8 @@ def run(
     draw: Draw | None = None,
 ) -> Summary | None:
     """Process the new segments of a capture into an output folder; return None if there are none.
+
+    A run without new segments starts no Spark session; see `commit_without_rows`.
 
     `target` says where Spark runs: a master URL, or a `Target` with more settings. `draw` draws the
     report, see `advance`.
@@ -269,6 +301,7 @@ def run(
 
         work = find_work(request, paths, store, begun, tell)
         if work.nothing:
+            commit_without_rows(store, begun)
             return None
         tell("starting Spark", 0, 1)
         sorted_out = sort_out(work, work.request, begun.number, store.files(LATE))

@@ -1,9 +1,8 @@
 """Columns of the tables of several editions: the union, in which every file of a table is written.
 
-A later edition of a protocol may add fields, and a later version of specwire may add columns. Some
-engines take the columns of a folder from one of its files, so all files of a table have the same
-columns: those that the table has, then the new ones. `unite` says which, `fit` adds what rows lack,
-and a run that brings a new column writes the earlier files again
+A later edition of a protocol may add fields, and a later version of specwire may add columns. A run
+writes files with all columns: those that the table has, then the new ones. `unite` returns these
+columns, and `fit` adds those that rows lack. Runs add the new columns to earlier files
 (`specwire.runtime.spark.pipeline.merging`).
 """
 

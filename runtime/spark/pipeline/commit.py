@@ -94,6 +94,10 @@ class Run:
             self._files[table] = visible_files(self.out / table)
         return self._files[table]
 
+    def kept(self, table: str) -> list[Path]:
+        """Return, sorted, the committed files of a table that the run does not replace."""
+        return [path for path in self.files(table) if path not in self.replaced]
+
     def folder(self, area: Area, table: str) -> Path:
         """Return the staging folder of a table's Parquet files or partition folders.
 

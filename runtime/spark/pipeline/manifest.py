@@ -6,7 +6,8 @@ The file is small, and every run replaces it atomically. It contains:
 - the request with which the folder was created. Later runs must make the same request, so that the
   tables keep one meaning;
 - the number of the last batch of each stream;
-- the number of rows of each table.
+- the number of rows of each table;
+- the tables with files that lack columns.
 
 The processed segments are in a separate table (`specwire.runtime.spark.pipeline.ledger`), because
 there may be a million of them.
@@ -63,6 +64,8 @@ class Manifest(msgspec.Struct, frozen=True):
         answered: number of the last run whose typed rows are in the answers.
         batches: greatest number of a processed batch, by the id of its stream.
         rows: number of rows of each table, by its path in the folder.
+        mixed: tables with files that lack columns, or have narrower types. The value is the number
+            of the last run whose files may differ. Later files have all columns.
     """
 
     format: int = FORMAT
@@ -71,6 +74,12 @@ class Manifest(msgspec.Struct, frozen=True):
     answered: int = 0
     batches: dict[str, int] = {}
     rows: dict[str, int] = {}
+    mixed: dict[str, int] = {}
+
+    @property
+    def settled(self) -> bool:
+        """Whether every typed row is in the answers, or the folder has no answers."""
+        return self.answered == self.run or "answers" not in self.asked.layers
 
     def to_json(self) -> bytes:
         """Return the manifest as an indented JSON object."""

@@ -13,22 +13,25 @@ Arrow copies the rows, a few megabytes at a time, without Spark. Only files with
 of the newest file of their table are merged: readers take a table's columns from the newest file,
 so a merged file must not have an older schema.
 
-A run that brings a new column to a table, or a wider type, writes all earlier files of the table
-again. Otherwise many engines would take the columns of the table from an earlier file and silently
-ignore the new ones.
+A run may bring a new column to a table, or a wider type. Then the earlier files of the table lack
+columns, and the table is *mixed*. Many engines take the columns of a table from its first file, and
+would ignore the new ones. So runs write the earlier files again, in the order of their paths. A run
+writes only a limited amount, so that its cost does not depend on the size of the folder. The
+manifest stores which tables are mixed, so no run looks for them in the files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql.types import VariantType
 
 from specwire.runtime.spark.pipeline.commit import Area, Run
-from specwire.runtime.spark.pipeline.store import ROW_SCHEMA, newest_of, run_number
+from specwire.runtime.spark.pipeline.store import ROW_SCHEMA, newest_of, older, stored_schema
 from specwire.runtime.spark.pipeline.writing import open_table
 
 MERGED_AFTER = 32
@@ -38,7 +41,13 @@ TIERS_OCTETS = (64 << 10, 1 << 20, 16 << 20, 128 << 20)
 """Upper size limit of each tier, exclusive. Larger files are not merged."""
 
 RUN_OCTETS = 1 << 30
-"""Maximum octets of files that one run rewrites. The next run continues with the rest."""
+"""Maximum octets of files that one run merges. The next run continues with the rest."""
+
+REWRITTEN_OCTETS = 256 << 20
+"""Octets of mixed tables after which a run leaves the other files to the next one: a few seconds."""
+
+LEAST_OCTETS = 128 << 10
+"""Octets that a smaller file counts, because opening and syncing a file takes as long."""
 
 GROUP_OCTETS = 32 << 20
 """Octets, in Arrow's representation, that are collected for one row group."""
@@ -47,28 +56,55 @@ BATCH_ROWS = 1024
 """Rows that are read at once. Arrow repeats a value for each row; a file may store it once."""
 
 
-def write_again(run: Run, tables: Iterable[str], since: int) -> None:
-    """Stage the files of tables again whose columns differ from those of the newest file.
-
-    Runs up to number `since` left files with equal columns. As for `merge_small`, the answers must
-    already include every earlier file.
-    """
+def find_mixed(run: Run, tables: Iterable[str]) -> dict[str, int]:
+    """Return the mixed tables after a run that has staged its rows, as in the manifest."""
+    mixed = dict(run.before.mixed)
     for table in tables:
-        there = [path for path in run.files(table) if path not in run.replaced]
-        new = [path for path in there if run_number(path) > since]
-        staged = run.staged(table)
-        newest = max(staged or new, key=lambda path: path.name, default=None)
-        if newest is None:
-            continue
-        columns = pq.read_schema(newest)
-        earlier = newest_of(path for path in there if run_number(path) <= since)
-        checked = [*new, *staged, *([] if earlier is None else [earlier])]
-        if all(pq.read_schema(path).equals(columns) for path in checked):
-            continue
-        for number, path in enumerate(there):
-            if not pq.read_schema(path).equals(columns):
-                place = run.folder(Area.ADDED, path.parent.relative_to(run.out).as_posix())
-                _copy(run, [path], place / f"again-{number:06d}.parquet", columns)
+        earlier, new = newest_of(run.kept(table)), newest_of(run.staged(table))
+        if earlier and new and _columns(earlier) != _columns(new):
+            mixed[table] = run.before.run
+    return mixed
+
+
+def rewrite(run: Run, mixed: Mapping[str, int], octets: int = REWRITTEN_OCTETS) -> dict[str, int]:
+    """Stage files of mixed tables again with all columns; return the tables that are still mixed.
+
+    The run writes files until they have `octets`, at least one. Tables with few files come first.
+    As for `merge_small`, the answers must already include every earlier file.
+    """
+    left = dict(mixed)
+    pending = {table: older(run.kept(table), last) for table, last in mixed.items()}
+    for table, files in sorted(pending.items(), key=lambda item: len(item[1])):
+        newest = newest_of(run.staged(table)) or newest_of(run.kept(table))
+        for number, path in enumerate(files):
+            if octets <= 0:
+                return left
+            octets -= max(path.stat().st_size, LEAST_OCTETS)
+            place = run.folder(Area.ADDED, path.parent.relative_to(run.out).as_posix())
+            _copy(run, [path], place / f"rewritten-{number:06d}.parquet", _complete(path, newest or path))
+        del left[table]
+    return left
+
+
+def _columns(path: Path) -> list[tuple[str, str, bool]]:
+    """Return the columns of a file as names, types and nullability, without comments."""
+    return [(field.name, field.dataType.simpleString(), field.nullable) for field in stored_schema(path)]
+
+
+def _complete(path: Path, newest: Path) -> pa.Schema:
+    """Return the columns of the newest file for the rows of a file.
+
+    A column is nullable if it is so in this file, or missing. A Variant keeps the layout that it has
+    in this file: version 0.1 chose it by the rows, and a cast would lose values.
+    """
+    own = {field.name: field for field in pq.read_schema(path)}
+    variants = {field.name for field in stored_schema(path) if isinstance(field.dataType, VariantType)}
+    columns = pq.read_schema(newest)
+    for at, field in enumerate(columns):
+        nullable = field.name not in own or own[field.name].nullable or field.nullable
+        kind = own[field.name].type if field.name in variants else field.type
+        columns = columns.set(at, pa.field(field.name, kind, nullable))
+    return columns
 
 
 def merge_small(run: Run, tables: Iterable[str]) -> None:
@@ -89,7 +125,7 @@ def merge_small(run: Run, tables: Iterable[str]) -> None:
 
 def _find_crowded(run: Run, table: str) -> Iterator[tuple[Path, list[Path]]]:
     """Yield the files of each tier of which a partition has too many, with its folder."""
-    there = [path for path in run.files(table) if path not in run.replaced]
+    there = run.kept(table)
     partitions: dict[Path, list[Path]] = {}
     for path in there:
         if path.name.startswith(f"{Area.ADDED}-"):
@@ -103,8 +139,10 @@ def _find_crowded(run: Run, table: str) -> Iterator[tuple[Path, list[Path]]]:
         for path in files:
             size = path.stat().st_size
             tiers[sum(size >= octets for octets in TIERS_OCTETS)].append(path)
-        for alike in tiers[:-1]:
-            alike = [path for path in alike if _schema(path).equals(schema, True)]
+        for tier in tiers[:-1]:
+            if len(tier) < MERGED_AFTER:
+                continue
+            alike = [path for path in tier if _schema(path).equals(schema, True)]
             if len(alike) >= MERGED_AFTER:
                 yield folder.relative_to(run.out), alike
 
@@ -135,9 +173,8 @@ def _copy(run: Run, files: Sequence[Path], target: Path, columns: pa.Schema) -> 
 def _in_columns(rows: pa.Table, columns: pa.Schema) -> pa.Table:
     """Return rows in these columns; columns that they lack are null."""
     there = set(rows.column_names)
-    nothing = rows.num_rows
     values = [
-        rows[field.name].cast(field.type) if field.name in there else pa.nulls(nothing, field.type)
+        rows[field.name].cast(field.type) if field.name in there else pa.nulls(rows.num_rows, field.type)
         for field in columns
     ]
     return pa.table(values, schema=columns)

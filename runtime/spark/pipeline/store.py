@@ -11,8 +11,9 @@
 
 Any Parquet reader can read a table as a folder. `Store` returns tables as DataFrames with
 documented columns and partition columns, without a Spark job: the schema is in the footer of the
-newest file, where Spark stores it. `View` does the same for a run before its commit: it reads
-committed files without the replaced ones, and staged files.
+newest file, where Spark stores it. Earlier files may lack columns (`Manifest.mixed`), and their
+rows have nulls. `View` does the same for a run before its commit: it reads committed files without
+the replaced ones, and staged files.
 """
 
 from __future__ import annotations
@@ -151,29 +152,45 @@ class Store:
         """Return the newest file of a table, which has all its columns; None if there is no file."""
         return newest_of(self.files(table))
 
+    def lacking(self) -> dict[str, tuple[int, int]]:
+        """Return the numbers of files that may lack columns, and of all files, by mixed table."""
+        mixed = {table: (self.files(table), last) for table, last in self.manifest.mixed.items()}
+        return {table: (len(older(files, last)), len(files)) for table, (files, last) in mixed.items()}
+
     def _table(self, spark: SparkSession, table: str) -> DataFrame | None:
         return read_files(spark, self.out / table, self.files(table))
 
 
-def read_files(spark: SparkSession, root: Path, files: Iterable[Path]) -> DataFrame | None:
+def read_files(
+    spark: SparkSession, root: Path, files: Iterable[Path], columns: StructType | None = None
+) -> DataFrame | None:
     """Return files of one table, from partition folders below `root`; None without files.
 
-    The columns are those of the newest file. Columns that an older file lacks are null. The
-    partition columns come last.
+    The columns are by default those of the newest file. Columns that a file lacks are null, and
+    narrower types are converted. The partition columns come last.
     """
     paths = list(files)
     if not paths:
         return None
-    newest = newest_of(paths)
-    assert newest is not None
-    columns = StructType([*stored_schema(newest), *partition_fields(newest.relative_to(root))])
+    columns = columns or table_columns(root, paths)
     reader = spark.read.schema(columns).option("basePath", str(root.resolve()))
     return reader.parquet(*map(literal_path, paths))
+
+
+def table_columns(root: Path, files: Iterable[Path]) -> StructType:
+    """Return the columns of the newest file, and the partition columns in its path below `root`."""
+    newest = max(files, key=lambda path: path.name)
+    return StructType([*stored_schema(newest), *partition_fields(newest.relative_to(root))])
 
 
 def newest_of(files: Iterable[Path]) -> Path | None:
     """Return the file of the latest run; None without files."""
     return max(files, key=lambda path: path.name, default=None)
+
+
+def older(files: Iterable[Path], last: int) -> list[Path]:
+    """Return the files of the runs up to number `last`."""
+    return [path for path in files if run_number(path) <= last]
 
 
 def stored_schema(path: Path) -> StructType:
@@ -226,16 +243,22 @@ class View:
 
         Return None if the table has no file at all.
         """
+        there = {self._run.folder(area, table): self._run.staged(table, area) for area in Area}
+        there[self._store.out / table] = self._run.kept(table)
+        # The first files have all columns: earlier runs may have left files that lack some.
+        first = next((root for root, paths in there.items() if paths), None)
+        if first is None:
+            return None
+        columns = table_columns(first, there[first])
         chosen = self.files(table, choice)
-        roots = (self._store.out / table, *(self._run.folder(area, table) for area in Area))
         parts = (
-            read_files(self._spark, root, [path for path in chosen if path.is_relative_to(root)])
-            for root in roots
+            read_files(self._spark, root, [path for path in chosen if path.is_relative_to(root)], columns)
+            for root in there
         )
-        found = [part for part in parts if part is not None]
-        if found:
-            return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), found)
-        return self._without_rows(table)
+        if found := [part for part in parts if part is not None]:
+            return reduce(DataFrame.unionByName, found)
+        none = read_files(self._spark, first, there[first][:1], columns)
+        return none if none is None else none.where(F.lit(False))
 
     def files(self, table: str, choice: Choice = EVERYTHING) -> list[Path]:
         """Return the files of a table that have rows."""
@@ -248,16 +271,13 @@ class View:
 
         areas = [*Area] if area is None else [area]
         # A table without rows is omitted from the plan: its file is not read.
-        had = self._there(table) if self._run.before.rows.get(table) else []
+        had = self._run.kept(table) if self._run.before.rows.get(table) else []
         there = [path for path in had if run_number(path) > since and path.name.split("-")[0] in areas]
-        staged = (path for area in areas for path in visible_files(self._run.folder(area, table)))
+        staged = (path for area in areas for path in self._run.staged(table, area))
         return [
             *filter(chosen, there),
             *(path for path in staged if chosen(path) and pq.read_metadata(path).num_rows),
         ]
-
-    def _there(self, table: str) -> list[Path]:
-        return [path for path in self._store.files(table) if path not in self._run.replaced]
 
     def changes(self, table: str) -> bool:
         """Return whether the run adds or removes files of a table."""
@@ -280,16 +300,6 @@ class View:
                 if partition(path, "protocol") in ("", protocol):
                     found.setdefault(partition_date(path), ([], []))[side].append(path)
         return [path for old, new in found.values() if not _same_rows(old, new) for path in (*old, *new)]
-
-    def _without_rows(self, table: str) -> DataFrame | None:
-        """Return the table without rows, with the columns of staged or else committed files."""
-        roots = {root: visible_files(root) for root in (self._run.folder(area, table) for area in Area)}
-        roots[self._store.out / table] = self._there(table)
-        for root, files in roots.items():
-            whole = read_files(self._spark, root, files)
-            if whole is not None:
-                return whole.where(F.lit(False))
-        return None
 
 
 def _same_rows(ours: list[Path], theirs: list[Path]) -> bool:

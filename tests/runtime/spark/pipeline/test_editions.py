@@ -32,7 +32,9 @@ from tests.runtime.own_packages import (
     write_package,
     write_ticker_capture,
 )
+from tests.runtime.pcap.wire import Talk, message
 from tests.runtime.spark.captures import write_capture
+from tests.runtime.spark.packet_captures import write_packets
 from tests.runtime.spark.pipeline.test_engines import (
     plain,
     read_duckdb,
@@ -40,6 +42,7 @@ from tests.runtime.spark.pipeline.test_engines import (
     read_polars,
     read_pyarrow,
 )
+from tests.spark_session import Command
 
 pytestmark = pytest.mark.spark
 
@@ -138,12 +141,31 @@ def test_the_only_package_reads_every_edition(
 def test_a_protocol_named_with_its_edition(
     spark: SparkSession, tmp_path: Path, packages: Sequence[Path]
 ) -> None:
-    """Reads every message, whatever the tap stated; the tables are those of the protocol."""
+    """Reads every message, whatever the tap stated, and packet captures, which state no edition."""
     capture, store = tmp_path / "capture", Store(tmp_path / "out")
     add_packages(*packages)
     write_capture(capture, NEW, tap="u-1-0", protocol="ticker", edition=EDITION)
+    talk = Talk().handshake(b"me")
+    for sender, (frame,) in NEW:
+        talk.say(sender, message(frame))
+    paths = [*list_files(capture), write_packets(tmp_path / "a.pcap", talk.close())]
     asked = Asked(f"ticker@{EDITION_2}", layers=("frames", "typed"))
-    summary = advance(spark, store, list_files(capture), Request(capture, asked))
-    assert summary is not None and summary.undecoded == 0
-    check_quotes(spark, store.out, SECOND)
+    summary = advance(spark, store, paths, Request(capture, asked))
+    assert summary is not None and (summary.messages, summary.undecoded) == (4, 0)
+    check_quotes(spark, store.out, [*SECOND, (EDITION_2, 1300, 500, "ticker-127.0.0.1-5670 with 6d65")])
     assert store.protocols() == ["ticker"]
+
+
+def test_the_command_says_that_an_edition_has_no_package(
+    command: Command, tmp_path: Path, packages: Sequence[Path]
+) -> None:
+    """And how to name one; the messages are stored, and the exit status is 3."""
+    write_capture(tmp_path / "capture", [("S", QUOTE)], tap="w-1-0", protocol="ticker", edition="Ticker 3")
+    folders = ("--capture", str(tmp_path / "capture"), "--out", str(tmp_path / "out"))
+    named = [word for package in packages for word in ("--packages", str(package))]
+    outcome = command("pipeline", "run", *folders, "--layers", "typed", *named)
+    assert outcome.status == 3, outcome.err
+    assert outcome.err.splitlines()[-1] == (
+        "1 messages have no package here (ticker@Ticker 3): name its package with --packages MODULE, "
+        "--grammars DIR or SPECWIRE_PACKAGES, and use a new output folder"
+    )

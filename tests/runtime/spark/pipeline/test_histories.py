@@ -1,6 +1,7 @@
 """Any history of runs, kills, full disks and restarts leaves what the committed runs added, once.
 
 A run adds rows to partitions of two tables, replaces the open rows of one, and merges small files.
+It may bring a column to the other table; then runs rewrite one earlier file each.
 It commits or does not, and may die, or meet a full disk, before any call to the file system, also
 while it completes the commit of the run before. A reader looks at the folder before each call.
 """
@@ -14,18 +15,22 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
+from pyspark.sql.types import StructType
 
 from specwire.runtime.spark.errors import InputError, JobError
 from specwire.runtime.spark.pipeline import merging
 from specwire.runtime.spark.pipeline.commit import JOURNAL, LOCK, Area, Run, begin, visible_files
 from specwire.runtime.spark.pipeline.manifest import read_manifest
-from specwire.runtime.spark.pipeline.merging import merge_small
+from specwire.runtime.spark.pipeline.merging import find_mixed, merge_small, rewrite
+from specwire.runtime.spark.pipeline.store import ROW_SCHEMA, run_number
+from specwire.runtime.spark.pipeline.writing import open_table
 from tests.examples import examples
 from tests.runtime.spark.pipeline.faults import Killed, fault, full_disk
 
@@ -52,6 +57,7 @@ class Histories(RuleBasedStateMachine):
         self.rows, self.open, self.next_open = self.before, self.before, self.before
         self.after = self.rows
         self.number = self.made = 0
+        self.width = self.next_width = 0
         self.staging: Path | None = None
         self.known: dict[Path, list[int]] = {}
         self.patched = pytest.MonkeyPatch()
@@ -63,10 +69,18 @@ class Histories(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
 
     @rule(
-        added=partitions, opened=partitions, answer=st.booleans(), merge=st.booleans(), commit=st.booleans()
+        added=partitions,
+        opened=partitions,
+        widen=st.booleans(),
+        answer=st.booleans(),
+        merge=st.booleans(),
+        commit=st.booleans(),
     )
-    def run(self, added: set[str], opened: set[str], answer: bool, merge: bool, commit: bool) -> None:
+    def run(
+        self, added: set[str], opened: set[str], widen: bool, answer: bool, merge: bool, commit: bool
+    ) -> None:
         """A run that nothing interrupts."""
+        self.next_width = self.width + widen
         with fault(NEVER, look=self.look):
             self.work(added, opened, answer=answer, merge=merge, commit=commit)
         assert (self.out.exists(), self.hidden()) in ((True, {LOCK}), (self.number > 0, set()))
@@ -83,6 +97,7 @@ class Histories(RuleBasedStateMachine):
         self, added: set[str], opened: set[str], answer: bool, merge: bool, call: int, full: bool
     ) -> None:
         """A run that is killed, or meets a full disk."""
+        self.next_width = self.width
         error = full_disk() if full else None
         with suppress(InputError, JobError) if full else suppress(Killed), fault(call, error, self.look):
             self.work(added, opened, answer=answer, merge=merge, commit=True)
@@ -110,14 +125,17 @@ class Histories(RuleBasedStateMachine):
                 self.check(begun)
                 self.before = self.rows
                 self.stage(begun, added, opened if answer else None)
+                mixed = find_mixed(begun, [FINAL])
                 if merge:
                     merge_small(begun, [FINAL, MIXED])
+                    mixed = rewrite(begun, mixed, octets=1)
                 begun.write("summary.json", b"%d" % begun.number)
                 if commit:
-                    begun.commit(begun.before)
+                    begun.commit(msgspec.structs.replace(begun.before, mixed=mixed))
         finally:
             if begun and ((self.out / JOURNAL).exists() or read_manifest(self.out).run == begun.number):
                 self.rows, self.open, self.number = self.after, self.next_open, begun.number
+                self.width = self.next_width
 
     def stage(self, run: Run, added: Iterable[str], opened: Iterable[str] | None) -> None:
         """Stage a row for each partition; with `opened`, close half of the open rows and open others."""
@@ -136,7 +154,7 @@ class Histories(RuleBasedStateMachine):
                     write(run.folder(Area.OPEN, name), self.next_open[name])
         for name, found in new.items():
             if found:
-                write(run.folder(Area.ADDED, name), found)
+                write(run.folder(Area.ADDED, name), found, self.next_width if FINAL in name else 0)
         self.after = {
             name: (rows - self.open[name]) | self.next_open[name] | set(new.get(name, ()))
             for name, rows in self.rows.items()
@@ -159,6 +177,15 @@ class Histories(RuleBasedStateMachine):
             for table in (FINAL, MIXED)
         }
         assert {table: run.before.rows.get(table, 0) for table in counted} == counted
+        self.check_columns(run)
+
+    def check_columns(self, run: Run) -> None:
+        """See that the newest file of the table has all columns, as those after the mixed ones."""
+        widths = {path: len(pq.read_schema(path)) for path in run.files(FINAL)}
+        last = run.before.mixed.get(FINAL, 0)
+        whole = {width for path, width in widths.items() if run_number(path) > last}
+        assert whole <= {max(widths.values(), default=0)}
+        assert whole or not widths
 
     def look(self) -> None:
         """See, in all partitions but one, the rows before or after a run, and in that one both.
@@ -195,11 +222,15 @@ class Histories(RuleBasedStateMachine):
         )
 
 
-def write(folder: Path, rows: Iterable[int], name: str = "part-0.parquet") -> None:
-    """Write rows as a file, as Spark does."""
+def write(folder: Path, rows: Iterable[int], width: int = 0, name: str = "part-0.parquet") -> None:
+    """Write rows as a file, as Spark does, with more columns of nulls."""
     folder.mkdir(parents=True, exist_ok=True)
-    table = pa.table({"row": pa.array(sorted(rows), pa.int64())})
-    pq.write_table(table, folder / name, store_schema=False)
+    columns = StructType().add("row", "long")
+    for number in range(width):
+        columns.add(f"more_{number}", "long")
+    arrow = pa.schema({field.name: pa.int64() for field in columns})
+    with open_table(folder / name, arrow, {ROW_SCHEMA: columns.json().encode()}) as writer:
+        writer.write_table(pa.Table.from_pylist([{"row": row} for row in sorted(rows)], arrow))
 
 
 TestHistories = Histories.TestCase
