@@ -1,8 +1,9 @@
 """Output files of packages: formatting, and replacement of the existing files.
 
 All sources are formatted in memory before the first file is written, so a fault in one emitter
-leaves the packages unchanged. The same input gives the same octets on every machine: the version of
-the formatter is pinned, and its settings do not come from the user's project.
+leaves the packages unchanged. The same input gives the same octets on every machine: all releases
+of the formatter lay out the code of the templates alike, and its settings do not come from the
+user's project.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ COMPILED = (".so", ".pyd", ".jar")
 
 
 def format_sources(sources: Mapping[str, str]) -> dict[str, str]:
-    """Return the sources, Python formatted by the pinned formatter with sorted imports; keys are file names.
+    """Return the sources, Python formatted, with sorted imports; keys are file names.
 
     Imports of specwire are sorted as a third-party library, as in a user's project.
 

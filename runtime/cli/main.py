@@ -63,10 +63,17 @@ USER_ERRORS: Mapping[str, int] = {
 """Errors whose text is meant for the user, by full name (nothing is imported to look), and the exit status."""
 
 EXTRAS: Mapping[str, str] = {
-    "numpy": "capture",
-    "pyarrow": "capture",
+    "lark": "compile",
+    "ruff": "compile",
+    "jinja2": "compile",
+    "construct": "constructs",
+    "zmq": "peers",
+    "numpy": "arrow",
+    "pyarrow": "arrow",
+    "yaml": "norfab",
     "pandas": "spark",
     "pyspark": "spark",
+    "grpc": "connect",
     "hypothesis": "testing",
     "prometheus_client": "metrics",
     "aiohttp": "metrics",
