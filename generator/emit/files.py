@@ -11,12 +11,12 @@ from __future__ import annotations
 import difflib
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from errno import EEXIST
+from importlib.util import find_spec
 from pathlib import Path
-
-from ruff import find_ruff_bin
 
 LINE_LENGTH = 110
 COMPILED = (".so", ".pyd", ".jar")
@@ -30,6 +30,7 @@ def format_sources(sources: Mapping[str, str]) -> dict[str, str]:
 
     Raises:
         RuntimeError: a source is not valid Python, which is a fault of an emitter.
+        ModuleNotFoundError: ruff is not installed.
     """
     python = [name for name in sources if name.endswith(".py")]
     with tempfile.TemporaryDirectory(prefix="specwire-") as folder:
@@ -50,8 +51,10 @@ def _ruff(command: str, *arguments: str) -> None:
         settings += ["--config", "lint.isort.known-third-party=['specwire']"]
     else:
         settings += ["--config", f"line-length={LINE_LENGTH}"]
+    if find_spec("ruff") is None:
+        raise ModuleNotFoundError("No module named 'ruff'", name="ruff")
     run = subprocess.run(
-        [os.fspath(find_ruff_bin()), command, *settings, *arguments],
+        [sys.executable, "-m", "ruff", command, *settings, *arguments],
         capture_output=True,
         text=True,
         check=False,
