@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup run test generate drift docs man jar lint types check bench fuzz fuzz-short soak dist walk clean
+.PHONY: help setup setup-run setup-release run test generate drift docs man jar lint types check matrix bench fuzz fuzz-short soak dist audit walk clean
 
 # Programs of .venv, with the JAVA_HOME that set-up found necessary (usually none). Read when a recipe
 # starts, which is after set-up.
@@ -15,12 +15,18 @@ WORKERS = 2
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name line; \
-	do printf '  make %-10s %s\n' "$$name" "$$line"; done
+	do printf '  make %-13s %s\n' "$$name" "$$line"; done
 
 setup: ## make .venv, find or install Java, compile the packages; done once, redone when something changed
 	@./scripts/setup.sh
 
-run: setup ## the main job: generate, transfer files, capture, decode on Spark, report
+setup-run: ## the part of it that `make run` needs
+	@./scripts/setup.sh --for run
+
+setup-release: ## all of it, and the tools of `make dist` and `make audit`
+	@./scripts/setup.sh --for release
+
+run: setup-run ## the main job: generate, transfer files, capture, decode on Spark, report
 	@$(VENV)/specwire run $(ARGS)
 
 test: setup ## all tests, in two workers
@@ -58,6 +64,9 @@ types: setup ## mypy, strict
 	@$(VENV)/mypy
 
 check: drift lint types test fuzz-short ## what continuous integration runs: drift, lint, types, test, a minute of fuzzing
+
+matrix: setup ## test with every Python from 3.11 on that is found, and format with the oldest and the newest ruff
+	@$(VENV)/python scripts/matrix.py $(ARGS)
 
 bench: setup ## measure speed, as ratios against a baseline of the same run
 	@$(VENV)/python -m tests.benchmarks.run $(ARGS)
@@ -98,8 +107,11 @@ soak: setup ## peers and brokers killed, cut off and flooded, and histories of s
 	tests/runtime/kernel/store/test_model.py tests/runtime/norfab_serve/test_broker_model.py \
 	tests/runtime/norfab_worker/test_worker_model.py $(ARGS)
 
-dist: setup ## build wheels and the source archive into dist/, and try each in an empty environment
+dist: setup-release ## build a wheel for each Python found, the source archive and an SBOM into dist/, and try them
 	@$(VENV)/python scripts/dist.py $(ARGS)
+
+audit: setup-release ## look for known vulnerabilities in the libraries of constraints.txt
+	@$(VENV)/python scripts/audit.py
 
 walk: setup ## type the four paths of the README word by word into empty environments; after `make dist`
 	@$(VENV)/python -m tests.walk $(ARGS)

@@ -1,17 +1,23 @@
-"""Build what users install, and try each of it as they would: ``make dist``.
+"""Build the distributions that users install, and try each as they would: ``make dist``.
 
-``dist/`` gets the source archive, a wheel with the codecs in C for this machine, and a wheel that is Python alone.
-All are built of a copy of the sources, so nothing that an earlier build or a test left behind comes along. Then
-each is installed by pip into an empty environment (`trials`), and has to work there, far from the repository.
+``dist/`` gets a source archive, a wheel with the codecs in C for each interpreter on this machine
+(`interpreters`), a wheel without C for any other, and the list of all libraries with their releases
+(an SBOM). All are built from a copy of the sources, so nothing of an earlier build or test is in
+them. On Linux, ``auditwheel`` checks that the wheels run on every distribution with glibc 2.17 or
+newer (manylinux2014), and tags them so.
 
-``python scripts/dist.py --only build`` stops after building; ``--only TRIAL`` runs one trial with what is in
-``dist/``; ``--python PROGRAM`` tries with another Python, for which there is no wheel with compiled code. Libraries come from the index that pip is set to.
+Then pip installs each into an empty environment away from the repository, where it must work
+(`trials`).
+
+``python scripts/dist.py --only build`` stops after building; ``--only TRIAL`` runs one trial on what
+is in ``dist/``. Libraries come from the index that pip is set to.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -19,8 +25,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from trial_places import TrialError
-from trials import TRIALS, run_trial
+from interpreters import Interpreter, ask, find_interpreters
+from trial_places import Place, TrialError
+from trials import PURE_WHEEL, TRIALS, USER_EXTRAS, WHEEL_TRIAL, run_trial
 
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
@@ -30,20 +37,18 @@ LINKED = ("generator", "generated", "runtime", "grammars")
 
 FILES = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
 FROM_TOOLS = ("__pycache__", "*.pyc", "*.so", "*.pyd", "*.egg-info", "*.tmp")
-"""What tools write among the sources."""
-
-PURE = "py3-none-any.whl"
-"""How the name of a wheel without compiled code ends."""
+"""Files that tools write among the sources."""
 
 BUILD = "build"
+PIP = ("-m", "pip", "--disable-pip-version-check", "--no-input")
 
 
 class BuildError(Exception):
-    """Something cannot be built: a sentence, with what the builder said below it."""
+    """A distribution cannot be built: a sentence, and below it the output of the builder."""
 
 
 def copy_sources(to: Path) -> None:
-    """Copy what a distribution is made of; the links stay relative links."""
+    """Copy the files of a distribution; links below ``src`` stay relative links."""
     for name in LINKED:
         shutil.copytree(ROOT / name, to / name, ignore=shutil.ignore_patterns(*FROM_TOOLS))
     shutil.copytree(ROOT / "src", to / "src", symlinks=True, ignore=shutil.ignore_patterns(*FROM_TOOLS))
@@ -51,57 +56,95 @@ def copy_sources(to: Path) -> None:
         shutil.copyfile(ROOT / name, to / name)
 
 
-def build(to: Path) -> None:
-    """Build the source archive, the wheel for this machine from it, and the wheel for any machine.
+def build(to: Path, interpreters: list[Interpreter]) -> None:
+    """Build the source archive, the wheels and the SBOM.
 
     Raises:
         BuildError: a builder failed.
     """
     with tempfile.TemporaryDirectory(prefix="specwire-dist-") as folder:
-        sources = Path(folder, "specwire")
+        sources, made = Path(folder, "specwire"), Path(folder, "made")
         copy_sources(sources)
-        made = Path(folder, "made")
-        _build(sources, made, pure=False)
-        _build(sources, made, "--wheel", pure=True)
+        _run(sys.executable, "-m", "build", "--no-isolation", "--sdist", "--outdir", made, sources)
+        for interpreter in interpreters:
+            _build_wheel(interpreter, sources, made)
+        pure = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", made, sources]
+        _run(*pure, SPECWIRE_PURE="1")
         to.mkdir(exist_ok=True)
         for old in to.glob("specwire-*"):
             old.unlink()
         for path in sorted(made.iterdir()):
             shutil.copyfile(path, to / path.name)
             print(f"  {path.name}  {path.stat().st_size / 1e6:.1f} MB", flush=True)
+    write_sbom(to)
 
 
-def _build(sources: Path, to: Path, *what: str, pure: bool) -> None:
-    """Run the builder with the tools of this environment, which set-up has pinned."""
-    variables = {name: value for name, value in os.environ.items() if name != "SPECWIRE_PURE"}
-    if pure:
-        variables["SPECWIRE_PURE"] = "1"
-    command = [sys.executable, "-m", "build", "--no-isolation", *what, "--outdir", str(to), str(sources)]
-    ran = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+def _build_wheel(interpreter: Interpreter, sources: Path, to: Path) -> None:
+    """Build the wheel for one interpreter, and tag it for manylinux2014."""
+    with tempfile.TemporaryDirectory(prefix="specwire-wheel-") as folder:
+        # pip installs what pyproject.toml names for building, at the releases of constraints.txt.
+        options = ("wheel", "-q", "--no-deps", "--wheel-dir", folder)
+        _run(interpreter.program, *PIP, *options, sources, PIP_CONSTRAINT=str(ROOT / "constraints.txt"))
+        (wheel,) = Path(folder).glob("*.whl")
+        if sys.platform != "linux" or wheel.name.endswith("-any.whl"):
+            shutil.copyfile(wheel, to / wheel.name)
+            return
+        tag = f"manylinux2014_{platform.machine()}"
+        _run(sys.executable, "-m", "auditwheel", "repair", "--plat", tag, "--wheel-dir", to, wheel)
+
+
+def write_sbom(to: Path) -> None:
+    """Write the libraries that specwire brings with its extras, as CycloneDX in JSON, beside the wheels."""
+    (pure,) = to.glob(PURE_WHEEL)
+    target = to / f"{pure.name.removesuffix('-py3-none-any.whl')}.cdx.json"
+    with tempfile.TemporaryDirectory(prefix="specwire-sbom-") as folder:
+        place = Place.make(Path(folder), Path(sys.executable))
+        place.pip(f"{pure}[{','.join(USER_EXTRAS)}]")
+        options = ("--pyproject", ROOT / "pyproject.toml", "--mc-type", "library", "--output-reproducible")
+        command = (sys.executable, "-m", "cyclonedx_py", "environment", *options, "-o", target)
+        _run(*command, place.programs / "python")
+    print(f"  {target.name}", flush=True)
+
+
+def _run(*command: str | Path, **variables: str) -> None:
+    """Run a builder with the tools of this environment, and print what our part of the build reports."""
+    kept = {name: value for name, value in os.environ.items() if name != "SPECWIRE_PURE"}
+    ran = subprocess.run(
+        [str(word) for word in command],
+        env={**kept, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', '')}", **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if ran.returncode != 0:
-        raise BuildError(f"this failed: {' '.join(command)}\n{ran.stdout}{ran.stderr}")
+        raise BuildError(f"this failed: {' '.join(map(str, command))}\n{ran.stdout}{ran.stderr}")
     for line in (ran.stdout + ran.stderr).splitlines():
-        if line.startswith("specwire: "):  # what is not compiled, and why
-            print(f"  {line}", flush=True)
+        if line.strip().startswith("specwire: "):  # What was not compiled, and why.
+            print(f"  {line.strip()}", flush=True)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Build and try; return the exit status."""
     parser = argparse.ArgumentParser(description="Build and try the distributions of specwire.")
     parser.add_argument("--only", choices=(BUILD, *TRIALS), help="build, or run one trial on what is built")
-    parser.add_argument(
-        "--python", metavar="PROGRAM", help="Python to try with (default: the one that builds)"
-    )
-    given = parser.parse_args(arguments)
-    only = given.only
+    only = parser.parse_args(arguments).only
+    interpreters = find_interpreters()
+    here = ask(Path(sys.executable))
+    assert here is not None
     try:
         if only in (None, BUILD):
-            print("building", flush=True)
-            build(DIST)
-        for name in TRIALS if only is None else (only,) if only != BUILD else ():
+            print(f"building for {', '.join(interpreter.minor for interpreter in interpreters)}", flush=True)
+            build(DIST, interpreters)
+        trials = (
+            [(name, here) for name in TRIALS] if only is None else [(only, here)] if only != BUILD else []
+        )
+        if only is None:
+            others = [interpreter for interpreter in interpreters if interpreter.minor != here.minor]
+            trials += [(WHEEL_TRIAL, interpreter) for interpreter in others]
+        for name, interpreter in trials:
             started = time.monotonic()
-            print(f"{name}: {TRIALS[name].what}", flush=True)
-            run_trial(TRIALS[name], DIST, given.python)
+            print(f"{name}, Python {interpreter.minor}: {TRIALS[name].what}", flush=True)
+            run_trial(TRIALS[name], DIST, interpreter)
             print(f"  works; {time.monotonic() - started:.0f} s", flush=True)
     except (BuildError, TrialError) as error:
         print(f"dist: {error}", file=sys.stderr)

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,8 +24,10 @@ from system_packages import SetUpError, say
 
 State = Literal["current", "outdated", "missing"]
 
-EXTRAS = "dev"
-"""The extras of pyproject.toml that are installed; `dev` contains what the main job needs."""
+Purpose = Literal["run", "dev", "release"]
+"""An extra of pyproject.toml: for the main job, for work on specwire, for its distributions."""
+CONTAINED: Mapping[Purpose, tuple[Purpose, ...]] = {"run": (), "dev": ("run",), "release": ("dev", "run")}
+"""The purposes that each of them serves as well."""
 
 _NOT_OURS = ("PYTHONHOME", "PYTHONPATH", "SPECWIRE_PURE")
 """Variables of the user that must not reach what is installed: they are meant for programs that run with it."""
@@ -32,10 +35,17 @@ _NOT_OURS = ("PYTHONHOME", "PYTHONPATH", "SPECWIRE_PURE")
 
 @dataclass(frozen=True)
 class Environment:
-    """The `.venv` of the project at `root`; `lock` is the descriptor of the lock held meanwhile."""
+    """The `.venv` of the project.
+
+    Attributes:
+        root: folder of the project.
+        lock: descriptor of the lock that is held meanwhile.
+        purpose: what it is needed for.
+    """
 
     root: Path
     lock: int
+    purpose: Purpose = "dev"
 
     @property
     def folder(self) -> Path:
@@ -58,7 +68,7 @@ class Environment:
     @cached_property
     def _digest(self) -> str:
         """SHA-256 of the files that say what is installed."""
-        digest = hashlib.sha256(EXTRAS.encode())
+        digest = hashlib.sha256()
         for name in ("pyproject.toml", "constraints.txt"):
             digest.update((self.root / name).read_bytes())
         return digest.hexdigest()
@@ -68,16 +78,30 @@ class Environment:
 
         Its Python may be another than the one that runs here, unless the user has chosen this one.
         """
-        try:
-            stamp = json.loads(self._stamp.read_text())
-        except (OSError, ValueError):
-            return "missing"
+        stamp = self._read_stamp()
         version = _version_of(self._python)
         if stamp.get("root") != str(self.root) or version is None or stamp.get("python") != version:
             return "missing"
         if python_is_chosen and version != sys.version.split()[0]:
             return "missing"
-        return "current" if stamp.get("digest") == self._digest else "outdated"
+        whole = stamp.get("digest") == self._digest and stamp.get("purpose") == self._widest_purpose()
+        return "current" if whole else "outdated"
+
+    def _read_stamp(self) -> dict[str, str]:
+        """Return the record of the last set-up; empty if there was none, or it did not end."""
+        try:
+            stamp: dict[str, str] = json.loads(self._stamp.read_text())
+        except (OSError, ValueError):
+            return {}
+        return stamp
+
+    def _widest_purpose(self) -> Purpose:
+        """The purpose of the last set-up if it includes this one, else this one."""
+        known = self._read_stamp().get("purpose")
+        return next(
+            (wide for wide, others in CONTAINED.items() if wide == known and self.purpose in others),
+            self.purpose,
+        )
 
     def python_has_venv(self) -> bool:
         """Whether the Python that runs here can make an environment with pip in it."""
@@ -87,11 +111,12 @@ class Environment:
         """Make `.venv` current, starting from `state`."""
         if state == "current":
             return
+        purpose = self.purpose if state == "missing" else self._widest_purpose()
         self._stamp.unlink(missing_ok=True)
         if state == "missing":
             self._make()
-        self._install()
-        self._write_stamp()
+        self._install(purpose)
+        self._write_stamp(purpose)
 
     def _make(self) -> None:
         if self.folder.is_symlink() or self.folder.exists():
@@ -106,18 +131,23 @@ class Environment:
         else:
             shutil.rmtree(self.folder)
 
-    def _install(self) -> None:
+    def _install(self, purpose: Purpose) -> None:
         """Install the build back end first, at its pinned release, and build everything with it."""
         say("installing the dependencies (the first time takes a few minutes)")
         project = tomllib.loads((self.root / "pyproject.toml").read_text())
         pip = ("-m", "pip", "install", "-qq", "--no-input", "--disable-pip-version-check")
         pinned = ("-c", str(self.root / "constraints.txt"))
         self.call(*pip, *pinned, *project["build-system"]["requires"])
-        self.call(*pip, *pinned, "--no-build-isolation", "--use-pep517", "-e", f"{self.root}[{EXTRAS}]")
+        self.call(*pip, *pinned, "--no-build-isolation", "--use-pep517", "-e", f"{self.root}[{purpose}]")
 
-    def _write_stamp(self) -> None:
+    def _write_stamp(self, purpose: Purpose) -> None:
         version = _version_of(self._python)
-        stamp = {"root": str(self.root), "python": version, "digest": self._digest}
+        stamp = {
+            "root": str(self.root),
+            "python": version,
+            "digest": self._digest,
+            "purpose": purpose,
+        }
         aside = self._stamp.with_suffix(".tmp")
         aside.write_text(json.dumps(stamp) + "\n")
         aside.replace(self._stamp)

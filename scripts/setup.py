@@ -12,6 +12,7 @@ here, so that it holds for as long as an installation is at work, even if this p
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import fcntl
 import os
@@ -19,10 +20,11 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import accelerator
 import decoders
-from environment import Environment
+from environment import Environment, Purpose
 from java import Java, find_java
 from system_packages import JAVA, JAVAC, VENV, SetUpError, install_packages, say
 
@@ -31,9 +33,14 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def main() -> int:
     """Set up what is missing; return the exit status."""
+    parser = argparse.ArgumentParser(description="Set up .venv, Java and the compiled packages.")
+    parser.add_argument("--for", dest="purpose", choices=get_args(Purpose), default="dev")
+    parser.add_argument("--chosen", action="store_true", help="the user has named the Python that runs this")
+    given = parser.parse_args()
     try:
         with locked(ROOT / ".venv.lock") as lock:
-            set_up(Environment(ROOT, lock), python_is_chosen="--chosen" in sys.argv[1:])
+            environment = Environment(ROOT, lock, given.purpose)
+            set_up(environment, python_is_chosen=given.chosen)
     except (SetUpError, OSError) as error:
         print(f"set-up: {error}", file=sys.stderr)
         return 1

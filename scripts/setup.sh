@@ -13,12 +13,12 @@ if [ -n "${PYTHON:-}" ]; then
         echo "set-up: PYTHON=$PYTHON is not a Python 3.11 or newer; name another or leave PYTHON unset" >&2
         exit 1
     fi
-    exec "$PYTHON" -E -s scripts/setup.py --chosen
+    exec "$PYTHON" -E -s scripts/setup.py --chosen "$@"
 fi
 
 for candidate in python3 python3.14 python3.13 python3.12 python3.11; do
     if is_new_enough "$candidate"; then
-        exec "$candidate" -E -s scripts/setup.py
+        exec "$candidate" -E -s scripts/setup.py "$@"
     fi
 done
 echo "set-up: no Python 3.11 or newer was found: install one (package python3.11 or newer, with its venv package)" \

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,12 +22,10 @@ class Place:
     home: Path
 
     @classmethod
-    def make(cls, folder: Path, python: str | None = None) -> Place:
-        """Make all of it below `folder`, with the Python that is named."""
-        # The Python under the one that runs here, should that stand in an environment itself.
-        base = python or str(getattr(sys, "_base_executable", sys.executable))
+    def make(cls, folder: Path, python: Path) -> Place:
+        """Make all of it below `folder`, with this interpreter."""
         environment = folder / "env"
-        subprocess.run([base, "-m", "venv", str(environment)], check=True)
+        subprocess.run([python, "-m", "venv", environment], check=True)
         place = cls(environment / "bin", folder / "work", folder / "home")
         place.work.mkdir()
         place.home.mkdir()

@@ -10,9 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from interpreters import Interpreter
 from trial_places import Place, TrialError
 
-WHEEL, PURE_WHEEL, ARCHIVE = "specwire-*-cp*.whl", "specwire-*-py3-none-any.whl", "specwire-*.tar.gz"
+WHEEL, PURE_WHEEL, ARCHIVE = "specwire-*-{tag}-*.whl", "specwire-*-py3-none-any.whl", "specwire-*.tar.gz"
+"""Names of distributions, as patterns; ``{tag}`` is that of the interpreter, such as ``cp312``."""
+
+WHEEL_TRIAL = "wheel"
+"""The trial that is made with every interpreter."""
 
 NEEDS_LITTLE = """
 import sys
@@ -29,7 +34,12 @@ BUILDS = "from specwire.generated import flux, zre; assert flux.ACCELERATED is z
 OWN_PACKAGE = """
 from wire import zre
 assert str(zre.decode([bytes.fromhex("aaa106020001")])) == "Ping(version=2, sequence=1)"
+from pathlib import Path
+import specwire.generated.zre
+for path in Path(specwire.generated.zre.__file__).parent.glob("*.py"):
+    assert Path("wire/zre", path.name).read_bytes() == path.read_bytes(), path.name
 """
+"""The package that was generated here has the octets of the one that specwire brings."""
 
 TABLES = """
 from pathlib import Path
@@ -46,19 +56,24 @@ def _specwire(words: str) -> tuple[str, ...]:
     return "specwire", *words.split()
 
 
-COMMANDS = (
+PLAIN = (
     _specwire("--version"),
     _specwire("doctor"),
-    _specwire("check zre"),
     _specwire("decode zre aaa106020001"),
-    _specwire("generate zre --out wire"),
-    _python(OWN_PACKAGE),
-    _specwire("flux start --size 3 -- specwire flux overlay status"),
+    _python(NEEDS_LITTLE),
 )
-"""What a plain installation does: the generator, a codec, and peers on loopback."""
+"""What a plain installation does: the command line, and a codec."""
 
-SMALL_EXTRAS = ("capture", "norfab", "metrics", "testing", "docs")
+GENERATING = (_specwire("check zre"), _specwire("generate zre --out wire"), _python(OWN_PACKAGE))
+
+COMMANDS = (*PLAIN, *GENERATING, _specwire("flux start --size 3 -- specwire flux overlay status"))
+"""What the extras `compile` and `peers` do: the generator, and peers on loopback."""
+
+SMALL_EXTRAS = ("compile", "capture", "norfab", "metrics", "testing", "docs")
 """Those that need no Java."""
+
+USER_EXTRAS = (*SMALL_EXTRAS, "connect")
+"""All extras for users, with those that others contain."""
 
 WITH_EXTRAS = (
     _specwire("doctor " + " ".join(f"--need {extra}" for extra in SMALL_EXTRAS)),
@@ -99,23 +114,35 @@ TRIALS: Mapping[str, Trial] = {
         (_python(NEEDS_LITTLE), _python(BUILDS.format(True))),
         then=("msgspec",),
     ),
-    "wheel": Trial(
-        "pip install specwire, of the wheel with codecs in C",
+    "plain": Trial(
+        "pip install specwire: the command line and the packages",
         ("{}",),
         WHEEL,
-        (_python(BUILDS.format(True)), _python(NEEDS_LITTLE), *COMMANDS),
+        PLAIN,
+    ),
+    WHEEL_TRIAL: Trial(
+        "the compiler and peers, with codecs in C",
+        ("{}[compile,peers]",),
+        WHEEL,
+        (_python(BUILDS.format(True)), *COMMANDS),
     ),
     "pure": Trial(
-        "the same, of the wheel in Python alone",
-        ("{}",),
+        "the same from the wheel without C",
+        ("{}[compile,peers]",),
         PURE_WHEEL,
-        (_python(BUILDS.format(False)), _python(NEEDS_LITTLE), *COMMANDS),
+        (_python(BUILDS.format(False)), *COMMANDS),
     ),
     "archive": Trial(
-        "the same, of the source archive, which pip compiles",
-        ("{}",),
+        "the same from the source archive, which pip compiles",
+        ("{}[compile,peers]",),
         ARCHIVE,
-        (_python(BUILDS.format(True)), _python(NEEDS_LITTLE), *COMMANDS),
+        (_python(BUILDS.format(True)), *COMMANDS),
+    ),
+    "beside": Trial(
+        "the compiler beside other releases of ruff and Construct: the same generated code",
+        ("{}[compile]", "ruff==0.16.0", "construct==2.10.68"),
+        WHEEL,
+        GENERATING,
     ),
     "typed": Trial(
         "type information, as mypy --strict sees it in a user's program",
@@ -145,15 +172,14 @@ TRIALS: Mapping[str, Trial] = {
 }
 
 
-def run_trial(trial: Trial, dist: Path, python: str | None = None) -> None:
-    """Install and run, with the Python that runs here or another; raises TrialError where something does not work."""
-    found = sorted(dist.glob(trial.distribution))
+def run_trial(trial: Trial, dist: Path, interpreter: Interpreter) -> None:
+    """Install and run with one interpreter; raises TrialError if something does not work."""
+    pattern = trial.distribution.format(tag=interpreter.tag)
+    found = sorted(dist.glob(pattern))
     if len(found) != 1:
-        raise TrialError(
-            f"dist/ has {len(found)} files {trial.distribution}: build first, where there is a C compiler"
-        )
+        raise TrialError(f"dist/ has {len(found)} files {pattern}: build first, where there is a C compiler")
     with tempfile.TemporaryDirectory(prefix="specwire-trial-") as folder:
-        place = Place.make(Path(folder), python)
+        place = Place.make(Path(folder), interpreter.program)
         place.pip(*(word.replace("{}", str(found[0])) for word in trial.install))
         if trial.then:
             place.pip(*trial.then)

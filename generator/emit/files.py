@@ -1,8 +1,9 @@
 """Output files of packages: formatting, and replacement of the existing files.
 
 All sources are formatted in memory before the first file is written, so a fault in one emitter
-leaves the packages unchanged. The same input gives the same octets on every machine: the version of
-the formatter is pinned, and its settings do not come from the user's project.
+leaves the packages unchanged. The same input gives the same octets on every machine: all releases
+of the formatter lay out the code of the templates alike, and its settings do not come from the
+user's project.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ from __future__ import annotations
 import difflib
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from errno import EEXIST
+from importlib.util import find_spec
 from pathlib import Path
-
-from ruff import find_ruff_bin
 
 LINE_LENGTH = 110
 COMPILED = (".so", ".pyd", ".jar")
@@ -23,12 +24,13 @@ COMPILED = (".so", ".pyd", ".jar")
 
 
 def format_sources(sources: Mapping[str, str]) -> dict[str, str]:
-    """Return the sources, Python formatted by the pinned formatter with sorted imports; keys are file names.
+    """Return the sources, Python formatted, with sorted imports; keys are file names.
 
     Imports of specwire are sorted as a third-party library, as in a user's project.
 
     Raises:
         RuntimeError: a source is not valid Python, which is a fault of an emitter.
+        ModuleNotFoundError: ruff is not installed.
     """
     python = [name for name in sources if name.endswith(".py")]
     with tempfile.TemporaryDirectory(prefix="specwire-") as folder:
@@ -49,8 +51,10 @@ def _ruff(command: str, *arguments: str) -> None:
         settings += ["--config", "lint.isort.known-third-party=['specwire']"]
     else:
         settings += ["--config", f"line-length={LINE_LENGTH}"]
+    if find_spec("ruff") is None:
+        raise ModuleNotFoundError("No module named 'ruff'", name="ruff")
     run = subprocess.run(
-        [os.fspath(find_ruff_bin()), command, *settings, *arguments],
+        [sys.executable, "-m", "ruff", command, *settings, *arguments],
         capture_output=True,
         text=True,
         check=False,

@@ -12,7 +12,6 @@ ends what can be merged in front of it.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -152,6 +151,8 @@ def _compact(
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
+    import fcntl  # Not on Windows.
+
     list_all(folder)  # or a folder that is no capture would be left with a lock in it
     descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import fcntl
 import importlib.util
 import logging
 import os
@@ -264,6 +263,8 @@ def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
 
 def _widen(pipe: IO[bytes]) -> None:
     """Ask for a larger pipe, so that a segment being written holds up fewer messages; refused is fine."""
+    import fcntl  # Not on Windows.
+
     with contextlib.suppress(OSError):
         fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_OCTETS)
 
@@ -277,7 +278,7 @@ def _write_all(descriptor: int, octets: bytes) -> None:
 
 def _make_writable(folder: Path) -> None:
     if importlib.util.find_spec("pyarrow") is None:
-        raise CaptureError("capturing needs pyarrow: install specwire[capture]")
+        raise CaptureError("recording needs pyarrow: pip install 'specwire[capture]'")
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import sys
 import time
 from pathlib import Path
@@ -107,5 +106,7 @@ def _print(report: Report, *, as_json: bool) -> None:
 
 def _peak_octets() -> int:
     """Return the most memory that this process had."""
+    import resource  # Not on Windows.
+
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024

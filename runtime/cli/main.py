@@ -63,10 +63,17 @@ USER_ERRORS: Mapping[str, int] = {
 """Errors whose text is meant for the user, by full name (nothing is imported to look), and the exit status."""
 
 EXTRAS: Mapping[str, str] = {
-    "numpy": "capture",
-    "pyarrow": "capture",
+    "lark": "compile",
+    "ruff": "compile",
+    "jinja2": "compile",
+    "construct": "constructs",
+    "zmq": "peers",
+    "numpy": "arrow",
+    "pyarrow": "arrow",
+    "yaml": "norfab",
     "pandas": "spark",
     "pyspark": "spark",
+    "grpc": "connect",
     "hypothesis": "testing",
     "prometheus_client": "metrics",
     "aiohttp": "metrics",
@@ -121,20 +128,32 @@ def load_command(name: str) -> Any:
 app = typer.Typer(cls=LazyGroup, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        sys.stdout.write(f"specwire {__version__}\n")
-        raise typer.Exit
-
-
-@app.callback()
+@app.callback(invoke_without_command=True)
 def root(
-    version: Annotated[
+    ctx: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    verbose: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+        typer.Option("--verbose", help="With --version: also the Python, and which packages run in C."),
     ] = False,
 ) -> None:
     """Turn published protocol specifications into working software, and run it."""
+    if version:
+        _print_version(verbose=verbose)
+        raise typer.Exit
+    if ctx.invoked_subcommand is None:
+        ctx.fail("Missing command.")
+
+
+def _print_version(*, verbose: bool) -> None:
+    sys.stdout.write(f"specwire {__version__}\n")
+    if verbose:
+        from specwire.runtime.doctor.programs import examine_codecs, examine_python
+
+        for finding in (examine_python(), examine_codecs()):
+            sys.stdout.write(f"{finding.name}: {finding.found}\n")
+            if finding.advice:
+                sys.stdout.write(f"  {finding.advice}\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

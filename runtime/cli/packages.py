@@ -107,17 +107,12 @@ def _compiled(grammars: Path, names: Sequence[str]) -> Iterator[Path]:
 
 def _compile(folder: Path, out: Path) -> None:
     """Write the package of one protocol to the folder `out`, which is created atomically."""
-    try:
-        from specwire.generator.packages import package_files
-        from specwire.generator.targets import choose_targets
+    from specwire.generator.packages import package_files
+    from specwire.generator.targets import choose_targets
 
-        (compiled,) = compile_all([folder])
-        targets = choose_targets(None)
-        files = package_files([compiled.protocol], targets, compilations=[compiled])
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] in {"specwire", ""}:
-            raise
-        fail(f"--grammars needs the compiler ({error.name} is missing): pip install 'specwire[compile]'")
+    (compiled,) = compile_all([folder])
+    targets = choose_targets(None)
+    files = package_files([compiled.protocol], targets, compilations=[compiled])
     out.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=".compiling-", dir=out.parent))
     try:

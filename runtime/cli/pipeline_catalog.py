@@ -33,10 +33,6 @@ def catalog(
     With --master or --remote, or under spark-submit, it also runs the SQL in that session's catalog. Run it
     again to list new partitions and columns.
     """
-    try:
-        import pyspark  # noqa: F401
-    except ImportError:
-        fail("the pipeline needs Spark: install specwire[spark]", status=JOB_FAILED)
     from specwire.runtime.spark.errors import InputError, PipelineError
     from specwire.runtime.spark.pipeline.catalog import catalog_tables, create_database
     from specwire.runtime.spark.pipeline.store import Store

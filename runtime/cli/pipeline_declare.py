@@ -12,7 +12,6 @@ from specwire.runtime.cli.console import fail, output, print_json
 from specwire.runtime.cli.packages import Packages, use_packages
 
 BAD_INPUT = 2
-NO_SPARK = 1
 
 
 def declare(
@@ -30,10 +29,6 @@ def declare(
     json: Annotated[bool, typer.Option("--json", help="Print the paths of the files as JSON.")] = False,
 ) -> None:
     """Write a Spark Declarative Pipeline for a capture: tables and a first roll-up, yours to change."""
-    try:
-        import pyspark  # noqa: F401
-    except ImportError:
-        fail("the pipeline needs Spark: install specwire[connect]", status=NO_SPARK)
     use_packages(packages, None)
     from specwire.runtime.spark.errors import InputError
     from specwire.runtime.spark.live.declare import declare as write_files

@@ -68,10 +68,6 @@ def watch(
     An interrupt or SIGTERM lets the batch in hand end and the answers follow. The next watch
     continues where this one ended, even after a crash.
     """
-    try:
-        import pyspark  # noqa: F401
-    except ImportError:
-        fail("the pipeline needs Spark: install specwire[spark]", status=JOB_FAILED)
     from specwire.runtime.capture import CaptureError
     from specwire.runtime.cli.pipeline_watch_view import Lines, Screen
     from specwire.runtime.spark.errors import InputError, PipelineError

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from specwire.generated.builds import why_pure
 from specwire.runtime.cli.console import output, print_json
 from specwire.runtime.packages import load_package, package_names
-from specwire.runtime.transport.messages import PACKAGE as TRANSPORT
 
 
 def show_builds(protocol: str | None, *, json: bool) -> None:
-    """Print a line for each package and for the sockets, or for one package.
+    """Print a line for each package and, if ZeroMQ is installed, for the sockets; or for one package.
 
     With `json` it is the reason for Python, an empty text where it is C.
     """
     names = package_names() if protocol is None else [protocol]
     reasons = {name: why_pure(load_package(name).__name__) for name in names}
-    if protocol is None:
-        reasons["transport"] = why_pure(TRANSPORT)
+    if protocol is None and find_spec("zmq") is not None:
+        from specwire.runtime.transport.messages import PACKAGE
+
+        reasons["transport"] = why_pure(PACKAGE)
     if json:
         print_json(reasons)
         return

@@ -7,6 +7,7 @@ looked at is the finding on that thing, and the others are looked at all the sam
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 from specwire.runtime.doctor.finding import Finding, State
@@ -21,7 +22,6 @@ from specwire.runtime.doctor.programs import (
     examine_workers,
 )
 from specwire.runtime.doctor.resources import examine_resources
-from specwire.runtime.doctor.sockets import examine_sockets
 
 _STUMBLED = (AttributeError, ImportError, LookupError, OSError, RuntimeError, TypeError, ValueError)
 """What a look at something can run into that is not as anybody thought."""
@@ -41,11 +41,19 @@ def examine(folder: Path) -> Iterator[Finding]:
         ("java", examine_java),
         ("workers", examine_workers),
         ("jar", examine_jar),
-        ("sockets", examine_sockets),
+        ("sockets", _examine_sockets),
         ("resources", lambda: examine_resources(folder)),
     )
     for name, look in examinations:
         yield from findings_of(name, look)
+
+
+def _examine_sockets() -> Iterator[Finding]:
+    """Yield nothing without ZeroMQ, which the finding on the transport names."""
+    if find_spec("zmq") is not None:
+        from specwire.runtime.doctor.sockets import examine_sockets
+
+        yield from examine_sockets()
 
 
 def findings_of(name: str, look: Examination) -> Iterator[Finding]:

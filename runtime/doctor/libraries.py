@@ -14,7 +14,11 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from specwire.runtime.doctor.finding import Finding, State
 
 FOR_USERS = {
-    "capture": "to keep what peers say, and to decode by columns",
+    "compile": "to turn specifications into packages",
+    "constructs": "for the Construct declarations of packages",
+    "peers": "to talk over ZeroMQ: peers, brokers and taps",
+    "arrow": "to read captures, and to decode into columns",
+    "capture": "to record the messages of peers",
     "spark": "for decoding and answers on Spark, and the report",
     "connect": "for a Spark Connect server",
     "norfab": "for the inventory of a NORFAB broker",
@@ -53,8 +57,8 @@ def examine_arrow() -> Finding:
         return Finding(
             "arrow",
             State.ABSENT,
-            "pyarrow is not installed: no captures, no decoding by columns",
-            "pip install 'specwire[capture]'",
+            "pyarrow is not installed: captures cannot be read, nor messages decoded into columns",
+            "pip install 'specwire[arrow]'",
         )
     except (ImportError, OSError) as error:
         return Finding(

@@ -15,7 +15,6 @@ from specwire.generated.builds import PURE, why_pure
 from specwire.runtime.doctor.finding import Finding, State
 from specwire.runtime.packages import load_package, package_names
 from specwire.runtime.spark.session.target import JAVA_VERSION, jar_trouble, look_for_java
-from specwire.runtime.transport.messages import PACKAGE as TRANSPORT
 
 OLDEST_PYTHON = (3, 11)
 ASKING_S = 10.0
@@ -54,7 +53,16 @@ def examine_codecs() -> Finding:
 
 def examine_transport() -> Finding:
     """Return whether the sockets hand messages to libzmq in C, or frame by frame through pyzmq."""
-    reason = why_pure(TRANSPORT)
+    try:
+        from specwire.runtime.transport.messages import PACKAGE
+    except ModuleNotFoundError as error:
+        return Finding(
+            "transport",
+            State.ABSENT,
+            f"{error.name} is not installed: no peers, brokers and taps",
+            "pip install 'specwire[peers]'",
+        )
+    reason = why_pure(PACKAGE)
     if not reason:
         return Finding("transport", State.OK, "messages go to libzmq and come from it in C")
     advice = f"unset {PURE}" if os.environ.get(PURE) == "1" else _compiling()

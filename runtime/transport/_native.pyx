@@ -26,17 +26,17 @@ from cpython.memoryview cimport PyMemoryView_FromObject
 from libc.errno cimport EAGAIN, EINTR, EMSGSIZE, ENOTSOCK
 from libc.string cimport memcpy
 
+import ctypes
 import os
 
 import zmq
 from zmq.backend.cython import _zmq
 
-BUILD = "messages 5"
+BUILD = "messages 6"
 """Changed with this source: `specwire.runtime.transport.messages` takes no other."""
 
 cdef extern from *:
     """
-    #include <dlfcn.h>
     #include <errno.h>
     #include <stdint.h>
     #include <unistd.h>
@@ -70,13 +70,6 @@ cdef extern from *:
         return __atomic_exchange_n(&returned, NULL, __ATOMIC_ACQUIRE);
     }
 
-    static void *find_library(const char *path) { return dlopen(path, RTLD_LAZY | RTLD_NOLOAD); }
-
-    /* NULL where there is none, or where a call of pyzmq's could reach another: two libzmq are in the process. */
-    static void *find_function(void *library, const char *name) {
-        void *found = dlsym(library, name), *global = dlsym(RTLD_DEFAULT, name);
-        return global == NULL || global == found ? found : NULL;
-    }
     """
     ctypedef struct msg_t:
         pass
@@ -87,8 +80,6 @@ cdef extern from *:
     int bell
     void give_back(void* data, void* hint) noexcept nogil
     lent_t* take_returned() noexcept nogil
-    void* find_library(const char* path) nogil
-    void* find_function(void* library, const char* name) nogil
 
 ctypedef void (*free_t)(void*, void*) noexcept nogil
 
@@ -421,11 +412,26 @@ cdef object trouble(int number):
     return (zmq.ContextTerminated if number == zmq.ETERM else zmq.ZMQError)(number)
 
 
-cdef void* function(void* library, bytes name) except NULL:
-    cdef void* found = find_function(library, name)
-    if found == NULL:
-        raise ImportError(f"there is no one {name.decode()} in the libzmq of pyzmq")
-    return found
+cdef void* function(library, str name) except NULL:
+    """Return the address of a function of libzmq; raises ImportError if it is missing or there are two.
+
+    With two libzmq in the process, a call of pyzmq could reach the other one.
+    """
+    found, anywhere = address(library, name), address(ctypes.CDLL(None), name)
+    if not found or anywhere not in (0, found):
+        raise ImportError(f"there is no one {name} in the libzmq of pyzmq")
+    return <void*><size_t>found
+
+
+cdef object address(library, str name):
+    """Return the address of a function of a loaded library, 0 if it has none.
+
+    `ctypes` looks it up, because `dlsym` in C would bind this module to a recent glibc.
+    """
+    try:
+        return ctypes.cast(library[name], ctypes.c_void_p).value
+    except AttributeError:
+        return 0
 
 
 cdef int find_functions() except -1:
@@ -433,27 +439,29 @@ cdef int find_functions() except -1:
     global msg_init, msg_init_size, msg_init_data, msg_send, msg_recv, msg_close, msg_move, msg_data, msg_size
     global msg_more, msg_get, msg_gets, getsockopt, last_errno, version
     cdef int major = 0, minor = 0, patch = 0
-    cdef bytes path = os.fsencode(_zmq.__file__)
-    cdef void* library = find_library(path)
-    if library == NULL or not issubclass(zmq.Socket, _zmq.Socket):
+    if not issubclass(zmq.Socket, _zmq.Socket):
         raise ImportError("pyzmq works in another way than by its module _zmq")
+    try:
+        library = ctypes.CDLL(_zmq.__file__, mode=os.RTLD_LAZY | os.RTLD_NOLOAD)
+    except OSError as error:
+        raise ImportError(f"pyzmq's module _zmq is not loaded: {error}") from None
     if not hasattr(os, "eventfd"):
         raise ImportError("the system has no eventfd")
-    msg_init = <int (*)(msg_t*) noexcept nogil>function(library, b"zmq_msg_init")
-    msg_init_size = <int (*)(msg_t*, size_t) noexcept nogil>function(library, b"zmq_msg_init_size")
-    msg_init_data = <int (*)(msg_t*, void*, size_t, free_t, void*) noexcept nogil>function(library, b"zmq_msg_init_data")
-    msg_send = <int (*)(msg_t*, void*, int) noexcept nogil>function(library, b"zmq_msg_send")
-    msg_recv = <int (*)(msg_t*, void*, int) noexcept nogil>function(library, b"zmq_msg_recv")
-    msg_close = <int (*)(msg_t*) noexcept nogil>function(library, b"zmq_msg_close")
-    msg_move = <int (*)(msg_t*, msg_t*) noexcept nogil>function(library, b"zmq_msg_move")
-    msg_data = <void* (*)(msg_t*) noexcept nogil>function(library, b"zmq_msg_data")
-    msg_size = <size_t (*)(msg_t*) noexcept nogil>function(library, b"zmq_msg_size")
-    msg_more = <int (*)(msg_t*) noexcept nogil>function(library, b"zmq_msg_more")
-    msg_get = <int (*)(msg_t*, int) noexcept nogil>function(library, b"zmq_msg_get")
-    msg_gets = <const char* (*)(msg_t*, const char*) noexcept nogil>function(library, b"zmq_msg_gets")
-    getsockopt = <int (*)(void*, int, void*, size_t*) noexcept nogil>function(library, b"zmq_getsockopt")
-    last_errno = <int (*)() noexcept nogil>function(library, b"zmq_errno")
-    version = <void (*)(int*, int*, int*) noexcept nogil>function(library, b"zmq_version")
+    msg_init = <int (*)(msg_t*) noexcept nogil>function(library, "zmq_msg_init")
+    msg_init_size = <int (*)(msg_t*, size_t) noexcept nogil>function(library, "zmq_msg_init_size")
+    msg_init_data = <int (*)(msg_t*, void*, size_t, free_t, void*) noexcept nogil>function(library, "zmq_msg_init_data")
+    msg_send = <int (*)(msg_t*, void*, int) noexcept nogil>function(library, "zmq_msg_send")
+    msg_recv = <int (*)(msg_t*, void*, int) noexcept nogil>function(library, "zmq_msg_recv")
+    msg_close = <int (*)(msg_t*) noexcept nogil>function(library, "zmq_msg_close")
+    msg_move = <int (*)(msg_t*, msg_t*) noexcept nogil>function(library, "zmq_msg_move")
+    msg_data = <void* (*)(msg_t*) noexcept nogil>function(library, "zmq_msg_data")
+    msg_size = <size_t (*)(msg_t*) noexcept nogil>function(library, "zmq_msg_size")
+    msg_more = <int (*)(msg_t*) noexcept nogil>function(library, "zmq_msg_more")
+    msg_get = <int (*)(msg_t*, int) noexcept nogil>function(library, "zmq_msg_get")
+    msg_gets = <const char* (*)(msg_t*, const char*) noexcept nogil>function(library, "zmq_msg_gets")
+    getsockopt = <int (*)(void*, int, void*, size_t*) noexcept nogil>function(library, "zmq_getsockopt")
+    last_errno = <int (*)() noexcept nogil>function(library, "zmq_errno")
+    version = <void (*)(int*, int*, int*) noexcept nogil>function(library, "zmq_version")
     version(&major, &minor, &patch)
     if (major, minor, patch) != zmq.zmq_version_info() or not (4, 2) <= (major, minor) < (5, 0):
         raise ImportError(f"libzmq {major}.{minor}.{patch} may lay out its messages in another way")

@@ -24,7 +24,7 @@ from specwire.generated.builds import is_native
 PACKAGE = "specwire.runtime.transport"
 """By what name `specwire.generated.builds` knows which build is in use."""
 
-BUILD = "messages 5"
+BUILD = "messages 6"
 """Changed with the compiled source, which has the same: no other is taken."""
 
 COPY_LIMIT_OCTETS = 16 * 1024

@@ -53,6 +53,19 @@ def test_version() -> None:
     assert run("--version").stdout == f"specwire {__version__}\n"
 
 
+@pytest.mark.parametrize("words", [("--version", "--verbose"), ("--verbose", "--version")])
+def test_version_tells_which_packages_run_in_c(
+    words: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pure installation says so, and what to do."""
+    monkeypatch.setenv("SPECWIRE_PURE", "1")
+    version, python, codecs, advice = run(*words).stdout.splitlines()
+    assert version == f"specwire {__version__}"
+    assert python.startswith("python: CPython 3.")
+    assert codecs == "codecs: in Python, because SPECWIRE_PURE=1 is set"
+    assert advice == "  unset SPECWIRE_PURE"
+
+
 def test_help_lists_every_command() -> None:
     """Every command has its line, which needs none of their modules."""
     shown = run("--help")

@@ -14,7 +14,7 @@ import pytest
 import accelerator
 import decoders
 import system_packages
-from environment import Environment
+from environment import Environment, Purpose
 from java import Java, find_java
 from system_packages import JAVA, JAVAC, MANAGERS, VENV, SetUpError, install_packages
 from tests.house.repository import ROOT
@@ -41,7 +41,7 @@ def project(tmp_path: Path) -> Path:
     program(root / ".venv/bin/python", f'exec "{sys.executable}" "$@"')
     environment = Environment(root, lock=-1)
     stamp = {"root": str(root), "python": sys.version.split()[0], "digest": environment._digest}
-    (root / ".venv/set-up.json").write_text(json.dumps(stamp))
+    (root / ".venv/set-up.json").write_text(json.dumps({**stamp, "purpose": "dev"}))
     return root
 
 
@@ -74,6 +74,26 @@ def test_changed_requirements_are_installed(project: Path, name: str) -> None:
     """Installing again mends an environment whose requirements moved on."""
     (project / name).write_text("# changed\n")
     assert state(project) == "outdated"
+
+
+@pytest.mark.parametrize(
+    ("purpose", "expected"), [("run", "current"), ("dev", "current"), ("release", "outdated")]
+)
+def test_an_environment_for_more_serves_for_less(project: Path, purpose: Purpose, expected: str) -> None:
+    """`make test` installs what `make run` left out; `make run` after it installs nothing."""
+    assert Environment(project, lock=-1, purpose=purpose).state(python_is_chosen=False) == expected
+
+
+def test_installing_again_keeps_what_was_there(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`make run` after a change of the requirements does not remove the libraries of `make test`."""
+    (project / "constraints.txt").write_text("# changed\n")
+    (project / "pyproject.toml").write_text("[build-system]\nrequires = []\n")
+    called: list[tuple[str, ...]] = []
+    monkeypatch.setattr(Environment, "call", lambda self, *words, pure=True: called.append(words))
+    environment = Environment(project, lock=-1, purpose="run")
+    environment.bring_up(environment.state(python_is_chosen=False))
+    assert called[-1][-1] == f"{project}[dev]"
+    assert state(project) == "current"
 
 
 def test_unfinished_environment_is_made_anew(project: Path) -> None:

@@ -41,7 +41,8 @@ def test_every_block_of_a_path_is_typed() -> None:
         for block in walk.section(title)
         for command in commands(block)
     ]
-    assert typed[0].startswith("cat > ticker.md") and "# Ticker" in typed[0]
+    assert typed[0] == "pip install --find-links dist 'specwire[compile]'"
+    assert typed[1].startswith("cat > ticker.md") and "# Ticker" in typed[1]
 
 
 def test_a_section_that_is_gone_is_named() -> None:

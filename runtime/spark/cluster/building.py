@@ -127,7 +127,7 @@ def find_distributions() -> dict[str, Distribution]:
     _follow(OURS, frozenset({"spark"}), found, set())
     missing = [name for name in (OURS, *NEEDED) if name not in found]
     if missing:
-        raise InputError(f"not installed: {', '.join(missing)}; install specwire[spark]")
+        raise InputError(f"not installed: {', '.join(missing)}; pip install 'specwire[spark]'")
     return dict(sorted(found.items()))
 
 

@@ -14,7 +14,6 @@ therefore updated every `Watch.answers_s`, when traffic pauses, and at the end.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import threading
 import time
@@ -102,6 +101,8 @@ def _alone(out: Path) -> Iterator[None]:
 
     Raises InputError if another watch uses it.
     """
+    import fcntl  # Not on Windows.
+
     folder = out / FOLDER
     try:
         folder.mkdir(mode=0o700, exist_ok=True)

@@ -24,7 +24,6 @@ process.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import secrets
 import shutil
@@ -188,6 +187,8 @@ def begin(out: Path) -> Iterator[Run]:
 @contextmanager
 def _locked(out: Path) -> Iterator[None]:
     """Hold the folder's lock for the block; then remove the folder if it holds only the lock."""
+    import fcntl  # Not on Windows.
+
     busy = BusyError(f"{out}: another run is at work there; wait for it or name another folder")
     try:
         _make(out)

@@ -51,7 +51,7 @@ def open_remote(url: str, package: Path | None, settings: Mapping[str, str]) -> 
     """
     missing = [name for name in _NEEDED if not _is_there(name)]
     if missing:
-        raise JobError(f"Spark Connect needs {', '.join(missing)}: install specwire[connect]")
+        raise JobError(f"Spark Connect needs {', '.join(missing)}: pip install 'specwire[connect]'")
     shipped = read_package(package) if package is not None else None
     with changed_environment(_ENVIRONMENT):
         builder = _read_url(url)

@@ -113,7 +113,7 @@ def test_arrow_that_is_not_there_is_absent(monkeypatch: pytest.MonkeyPatch) -> N
     """A codec needs none."""
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     finding = libraries.examine_arrow()
-    assert (finding.state, finding.advice) == (State.ABSENT, "pip install 'specwire[capture]'")
+    assert (finding.state, finding.advice) == (State.ABSENT, "pip install 'specwire[arrow]'")
 
 
 def test_every_extra_of_a_user_is_looked_at() -> None:

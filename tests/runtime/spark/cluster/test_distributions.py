@@ -52,7 +52,7 @@ def test_what_is_necessary_must_be_installed(site: Path, monkeypatch: pytest.Mon
     """An archive without it would fail on the first row."""
     monkeypatch.setattr(building, "NEEDED", ("numpy",))
     install(site, "specwire")
-    with pytest.raises(InputError, match=r"not installed: numpy; install specwire\[spark\]"):
+    with pytest.raises(InputError, match=r"not installed: numpy; pip install 'specwire\[spark\]'"):
         find_distributions()
 
 

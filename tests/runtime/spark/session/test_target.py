@@ -84,7 +84,9 @@ def test_a_server_that_does_not_answer_is_told_soon(monkeypatch: pytest.MonkeyPa
 def test_a_missing_library_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before anything is tried."""
     monkeypatch.setattr(connect, "_NEEDED", ("grpc_that_is_not", "google.that.is_not"))
-    expected = r"^Spark Connect needs grpc_that_is_not, google\.that\.is_not: install specwire\[connect\]$"
+    expected = (
+        r"^Spark Connect needs grpc_that_is_not, google\.that\.is_not: pip install 'specwire\[connect\]'$"
+    )
     with pytest.raises(JobError, match=expected), open_session(Target(remote="sc://host")):
         pass
 
