@@ -40,7 +40,7 @@ ENDING_S = 30.0
 """Timeout for the end of the Java process, in seconds."""
 
 AGAIN_S = 0.05
-"""Time in seconds after which a clean-up of py4j, which takes microseconds, has ended."""
+"""Seconds until an interrupt in a clean-up of py4j is sent again; a clean-up takes microseconds."""
 
 _CLEAN_UPS = ("_garbage_collect_object", "_garbage_collect_connection")
 """Functions that py4j calls, at any time, when Python releases a Java object."""
@@ -58,9 +58,9 @@ def java_process(
 ) -> Iterator[SparkContext]:
     """Yield a context in a Java process that writes to `log`; end the process after the block.
 
-    A context that is already running is used. `environment` is changed only for the start (see
-    `changed_environment`); the workers inherit it from Java. Java works in `folder`, or in this
-    program's working directory.
+    If a context is running, it is used. `environment` is changed only for the start (see
+    `changed_environment`); the workers inherit it from Java. The working directory of Java is
+    `folder`, or this program's.
     """
     if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
         yield SparkContext(conf=conf)
@@ -69,9 +69,8 @@ def java_process(
     gateway: Any = None
     try:
         with changed_environment(environment), log.open("wb") as output, _deferred_interrupt():
-            # In a separate process group: otherwise a SIGTERM to the group of this program
-            # (`timeout`, a shell's `kill %1`) would end Java before this program. Java always ends
-            # with this program, because its standard input ends.
+            # In a separate process group, because a SIGTERM to this program's group (`timeout`,
+            # `kill %1`) must not end Java first. Java ends with its standard input.
             options = {"stdout": output, "stderr": output, "cwd": folder, "process_group": 0}
             gateway = launch(conf, options)
         # Errors are converted here, because Spark's errors can be read only while Java runs.
@@ -86,13 +85,11 @@ def java_process(
 
 def _end(gateway: Any) -> None:
     gateway.shutdown()
-    # Java ends when its standard input does.
-    gateway.proc.stdin.close()
+    gateway.proc.stdin.close()  # Java ends when its standard input does.
     try:
         gateway.proc.wait(ENDING_S)
     except subprocess.TimeoutExpired:
-        # Its work is done.
-        gateway.proc.kill()
+        gateway.proc.kill()  # Its work is done.
         gateway.proc.wait()
 
 
@@ -129,9 +126,9 @@ def _kept_interrupt() -> Iterator[None]:
 class Interrupts:
     """Record of whether the user has interrupted the work.
 
-    A clean-up that swallows every exception may swallow KeyboardInterrupt, and the job would
-    continue. So the handler also records the signal, and `heed` raises it again at the next step.
-    In a clean-up of py4j the handler raises nothing, and sends the signal again afterwards.
+    Code that ignores every exception may swallow KeyboardInterrupt, and the job would continue. So
+    the handler also records the signal, and `heed` raises the exception again at the next step. In
+    a clean-up of py4j the handler raises nothing, and sends the signal again later.
     """
 
     def __init__(self) -> None:
@@ -225,8 +222,8 @@ def quiet_driver() -> Iterator[None]:
     error.
     """
     root = logging.getLogger()
-    spoken = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-    named = (logging.getLogger("py4j"), *map(PySparkLogger.getLogger, spoken))
+    names = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+    named = (logging.getLogger("py4j"), *map(PySparkLogger.getLogger, names))
     levels = [logger.level for logger in named]
     root.addFilter(_is_not_py4j)
     for logger in named:
@@ -252,10 +249,10 @@ def as_job_errors(place: str, log: Path | None = None) -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError, ConnectionError) as error:
-        told = describe_failure(error)
+        cause = describe_failure(error)
         if log is not None and _ran_out_of_memory(log):
-            told = f"Spark has run out of memory: give its driver more, by `spark-submit --driver-memory`; {told}"
-        raise JobError(f"{told} ({place})") from error
+            cause = f"Spark has run out of memory: give its driver more, by `spark-submit --driver-memory`; {cause}"
+        raise JobError(f"{cause} ({place})") from error
 
 
 def _ran_out_of_memory(log: Path) -> bool:
@@ -271,23 +268,21 @@ def describe_failure(error: Exception) -> str:
     For a failed worker it is the last line of the traceback; for Java, the first line that names an
     exception. For specwire's own errors it is their original sentence.
     """
-    line = _telling_line(error)
+    line = _cause_line(error)
     if _ABSENT.search(line):
         line += "; the executors' Python lacks it: ship it with --package (see `specwire pipeline package`)"
     return line
 
 
-def _telling_line(error: Exception) -> str:
-    # Spark Connect includes the server's stack trace, if its settings allow it.
-    told, _, _ = str(error).partition("JVM stacktrace:")
-    lines = [line.strip() for line in told.splitlines() if line.strip()] or [type(error).__name__]
+def _cause_line(error: Exception) -> str:
+    # A Connect server may append its stack trace.
+    text, _, _ = str(error).partition("JVM stacktrace:")
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
     if isinstance(error, PythonException) or any(_TRACEBACK in line for line in lines):
         lines = [line for line in reversed(lines) if re.match(r"[\w.]+(Error|Exception)\b", line)] or lines
-    elif isinstance(error, PySparkException):
-        pass
-    elif java := [line for line in lines if line.startswith(": ")]:
+    elif java := [line for line in lines if line.startswith(": ") and isinstance(error, Py4JError)]:
         lines = [re.sub(r"^: (?:[\w$]+\.)+\w+: ", "", java[0])]
-    else:
+    elif not isinstance(error, PySparkException):
         lines = [f"Spark's Java process does not answer: {lines[0]}"]
     line = re.sub(r"\s*SQLSTATE: \w+;?$", "", lines[0])
     return re.sub(r"^(\[USER_RAISED_EXCEPTION\]|specwire\.[\w.]+Error:) ", "", line).rstrip(" .")
