@@ -105,14 +105,14 @@ def _request(
     from specwire.runtime.spark.live.conversing import Rules
     from specwire.runtime.spark.live.work import Watch
     from specwire.runtime.spark.pipeline.request import Request
-    from specwire.runtime.spark.reading.stream import Patience
+    from specwire.runtime.spark.reading.stream import StreamOptions
 
     return Watch(
         Request(capture, asked),
         out,
         every_s=timing.every,
         answers_s=timing.answers_every,
-        patience=Patience(gap_s=timing.gap),
+        stream=StreamOptions(gap_s=timing.gap),
         rules=Rules(silent_s=silent_after) if alerts else None,
         once=timing.once,
     )

@@ -49,7 +49,7 @@ from specwire.runtime.spark.errors import InputError, JobError
 from specwire.runtime.spark.live.conversing import Alert, Conversation, Noticed, Rules, notice, pack, unpack
 from specwire.runtime.spark.pipeline.store import ROW_SCHEMA
 from specwire.runtime.spark.reading.capture import register_source
-from specwire.runtime.spark.reading.stream import FolderStream, Wanted, read_patience
+from specwire.runtime.spark.reading.stream import FolderStream, SegmentPart, read_stream_options
 from specwire.runtime.spark.session.executors import literal_path
 
 FORMAT = "specwire_noticed"
@@ -118,13 +118,13 @@ class NoticedSource(DataSource):
         """Return the reader of the folder that the options name."""
         given = {name.casefold(): value for name, value in self.options.items()}
         bundles = partial(read_bundles, override=given.get("protocol"))
-        return FolderStream(Path(given["path"]), read_patience(given), bundles, tasks=4)
+        return FolderStream(Path(given["path"]), read_stream_options(given), bundles, tasks=4)
 
 
-def read_bundles(path: Path, wanted: Wanted, *, override: str | None) -> Iterator[tuple[Any, ...]]:
+def read_bundles(path: Path, part: SegmentPart, *, override: str | None) -> Iterator[tuple[Any, ...]]:
     """Yield the bundles of a segment.
 
-    `wanted` is not used, because a watcher ignores messages that it has seen.
+    `part` is not used, because a watcher ignores messages that it has seen.
     """
     for bundle in notice(path, override):
         place = (getattr(bundle, name) for name in PLACE)
@@ -206,9 +206,9 @@ def _moment(micros: int) -> datetime:
 
 
 def watch_conversations(
-    spark: SparkSession, options: dict[str, str], rules: Rules, *, override: str | None = None
+    spark: SparkSession, options: Mapping[str, Any], rules: Rules, *, override: str | None = None
 ) -> DataFrame:
-    """Return the alerts of a growing capture as a stream; `options` come from `state_options`."""
+    """Return the alerts of a growing capture as a stream; `options` are those of `NoticedSource`."""
     register_source(spark, NoticedSource)
     reader = spark.readStream.format(FORMAT).options(**options)
     if override is not None:

@@ -25,7 +25,7 @@ from specwire.runtime.capture.names import SUFFIX
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_schemas
 from specwire.runtime.spark.reading.source import SpecwireSource
-from specwire.runtime.spark.reading.stream import Wanted
+from specwire.runtime.spark.reading.stream import SegmentPart
 from specwire.runtime.spark.session.executors import literal_path
 
 FILES = "path STRING, modificationTime TIMESTAMP, length LONG, content BINARY"
@@ -164,7 +164,7 @@ def stream_files(spark: SparkSession, capture: str | Path, protocol: str, **opti
         for batch in batches:
             for name in batch.column(0).to_pylist():
                 path = Path("/" + str(name).removeprefix("file:").lstrip("/"))
-                yield from reader.read_rows(path, Wanted(path.name))
+                yield from reader.read_part(path, SegmentPart(path.name))
 
     files = spark.readStream.format("binaryFile").schema(FILES)
     files = files.option("pathGlobFilter", f"*{SUFFIX}").option("maxFileAge", RETENTION)

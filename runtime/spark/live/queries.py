@@ -42,7 +42,6 @@ from specwire.runtime.spark.live.alerting import (
     write_aside,
 )
 from specwire.runtime.spark.live.work import FOLDER, Listener, Watch
-from specwire.runtime.spark.reading.stream import state_options
 from specwire.runtime.spark.session.executors import local_path
 from specwire.runtime.spark.session.java import describe_failure
 from specwire.runtime.spark.session.opening import changed_settings
@@ -136,7 +135,7 @@ def alert_query(
 def begin_query(spark: SparkSession, request: Watch, store: StoreAlerts) -> StreamingQuery:
     """Start the query of alerts, which continues from its checkpoint."""
     assert request.rules is not None
-    options = state_options(request.capture, request.patience)
+    options = {"path": str(request.capture.resolve()), **msgspec.structs.asdict(request.stream)}
     checkpoint = (request.out / FOLDER / ALERTS).resolve()
     # Otherwise a query with processing-time timers would never end: Spark starts batch after batch
     # because a timer may be due.

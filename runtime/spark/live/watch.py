@@ -36,7 +36,7 @@ from specwire.runtime.spark.pipeline.manifest import read_manifest
 from specwire.runtime.spark.pipeline.request import check_request, check_same
 from specwire.runtime.spark.reading.paths import holds_packet_captures
 from specwire.runtime.spark.reading.position import Position
-from specwire.runtime.spark.reading.stream import FolderStream, Wanted
+from specwire.runtime.spark.reading.stream import FolderStream, SegmentPart
 
 LOCK = ".lock"
 
@@ -161,7 +161,7 @@ class Rounds:
         self._reached = _load(self._file)
         self._every_s = 0.0 if request.once else request.every_s
         self._work = work
-        self._reader = FolderStream(request.capture, request.patience, _read_nothing)
+        self._reader = FolderStream(request.capture, request.stream, _read_nothing)
         if request.once:
             self._reader.prepareForTriggerAvailableNow()
         self._due_s = 0.0
@@ -200,7 +200,7 @@ class Rounds:
         return self._reached is not reached
 
 
-def _read_nothing(path: Path, wanted: Wanted) -> Iterator[object]:
+def _read_nothing(path: Path, part: SegmentPart) -> Iterator[object]:
     """Yield nothing: a run of the pipeline reads the files."""
     return iter(())
 

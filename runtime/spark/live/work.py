@@ -20,7 +20,7 @@ from specwire.runtime.spark.pipeline.manifest import Manifest
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import Store
 from specwire.runtime.spark.pipeline.summary import Summary
-from specwire.runtime.spark.reading.stream import Patience
+from specwire.runtime.spark.reading.stream import StreamOptions
 from specwire.runtime.spark.report.page import draw_report
 
 FOLDER = "live"
@@ -41,7 +41,7 @@ class Watch(msgspec.Struct, frozen=True):
         out: the output folder.
         every_s: minimum seconds between the starts of two batches.
         answers_s: minimum seconds between two updates of the answers while messages arrive.
-        patience: how long segments are held back, and how many make a batch.
+        stream: how long segments are held back, and how many make a batch.
         rules: rules for alerts; None for no alerts.
         once: process the existing segments and end.
     """
@@ -50,7 +50,7 @@ class Watch(msgspec.Struct, frozen=True):
     out: Path
     every_s: float = 1.0
     answers_s: float = 300.0
-    patience: Patience = Patience()
+    stream: StreamOptions = StreamOptions()
     rules: Rules | None = Rules()
     once: bool = False
 

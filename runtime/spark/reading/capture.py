@@ -1,14 +1,14 @@
 """Captured frames as a DataFrame: the first layer of the pipeline.
 
 One truncated Parquet file fails a whole Spark query, with a long Java stack trace. So every footer
-is read first. Depending on `damaged`, the first file that is not a whole segment is reported in one
-sentence, or all such files are skipped. The check and Spark both ignore hidden files (segments that
-are being written).
+is read first. Depending on `damaged`, the first file that is not a complete segment is an error, or
+all such files are skipped. The check and Spark both ignore hidden files (segments that are being
+written).
 
 A Python data source reads packet captures, in one task per file, because the reassembly of TCP and
-ZMTP is sequential work over one file. Connections are followed within a file, not across files. The
-task logs the parts of a file that cannot be read (octets that the recorder missed, encrypted
-connections, a truncated last record) in the sentences of `specwire decode`.
+ZMTP is sequential. Connections are followed within a file, not across files. The task logs the
+parts of a file that cannot be read (octets that the recorder missed, encrypted connections, a
+truncated last record) in the sentences of `specwire decode`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from specwire.runtime.capture.errors import CaptureError
-from specwire.runtime.capture.segments import Survey, survey_files
+from specwire.runtime.capture.segments import survey_files
 from specwire.runtime.package_search import PackageError
 from specwire.runtime.packages import load_package
 from specwire.runtime.pcap.choosing import in_order
@@ -42,7 +42,7 @@ from specwire.runtime.spark.reading.paths import find_inputs
 from specwire.runtime.spark.session.executors import literal_path
 
 Damaged = Literal["fail", "skip", "quarantine"]
-"""Treatment of a file that is not a whole segment: fail, skip the file, or return a row for it."""
+"""Treatment of a file that is not a complete segment: fail, skip it, or return a row for it."""
 
 PACKETS = "specwire_packets"
 """Format of `PacketSource`."""
@@ -55,18 +55,18 @@ def read_capture(
 ) -> DataFrame:
     """Return the captured messages of a folder, a file, a glob or a list of these.
 
-    With `damaged` ``skip``, files that are not whole segments are skipped, each with a warning in
-    the log; `specwire.runtime.capture.segments.survey_segments` lists them. One task reads each
+    With `damaged` ``skip``, files that are not complete segments are skipped, each with a warning
+    in the log; `specwire.runtime.capture.segments.survey_segments` lists them. One task reads each
     packet capture.
 
     Raises CaptureError if there is nothing to read, and with `damaged` ``fail`` for the first file
-    that is not a whole segment.
+    that is not a complete segment.
     """
-    wanted = read_damaged(damaged, ("fail", "skip"))
+    skip = read_damaged(damaged, ("fail", "skip")) == "skip"
     inputs = find_inputs([source] if isinstance(source, Path | str) else source)
     survey = survey_files(inputs.segments)
-    if not (wanted == "skip" and inputs.packets):
-        check_survey(survey, wanted)
+    if survey.unsound and not (skip and (survey.sound or inputs.packets)):
+        raise CaptureError(survey.unsound[0].reason)
     for bad in survey.unsound:
         _log.warning("skipped: %s", bad.reason)
     frames = [read_packets(spark, inputs.packets, CAPTURE)] if inputs.packets else []
@@ -79,15 +79,6 @@ def read_capture(
 def read_damaged(word: str, known: Sequence[Damaged]) -> Damaged:
     """Return the value of option `damaged`; raise InputError for a word that is not in `known`."""
     return cast(Damaged, one_of("damaged", word.casefold(), known, word))
-
-
-def check_survey(survey: Survey, damaged: Damaged) -> None:
-    """Raise CaptureError for the first file that is not a whole segment.
-
-    Only with `damaged` ``fail``, or with ``skip`` if no segment is sound.
-    """
-    if survey.unsound and (damaged == "fail" or (damaged == "skip" and not survey.sound)):
-        raise CaptureError(survey.unsound[0].reason)
 
 
 @dataclass
@@ -132,8 +123,7 @@ def register_source(spark: SparkSession, source: type[DataSource]) -> None:
     except AnalysisException as error:
         if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
             raise
-        # Spark looked the name up in this thread's active session; `createDataFrame` makes ours
-        # active.
+        # Spark searched this thread's active session; `createDataFrame` makes `spark` active.
         spark.createDataFrame([], "nothing INT")
         spark.dataSource.register(source)
 
@@ -149,10 +139,9 @@ def read_packets(spark: SparkSession, paths: Sequence[Path], schema: StructType)
 
 
 def packages_of(protocol: str | None) -> tuple[ModuleType, ...]:
-    """Return the packages that may read a connection: one protocol's, or all by preference.
+    """Return the package of a protocol, or all in the order in which they are tried.
 
-    Raises:
-        InputError: the protocol has no package.
+    Raises InputError if the protocol has no package.
     """
     names = in_order(known_protocols()) if protocol is None else [protocol]
     try:

@@ -14,7 +14,7 @@ from specwire.runtime.spark.live.queries import RETRIES, RETRY_S
 from specwire.runtime.spark.live.watch import REACHED, Rounds
 from specwire.runtime.spark.live.work import Stopped, Watch, Work
 from specwire.runtime.spark.pipeline.request import Request
-from specwire.runtime.spark.reading.stream import Patience
+from specwire.runtime.spark.reading.stream import StreamOptions
 from tests.runtime.spark import captures
 from tests.runtime.spark.growing import add_segment
 
@@ -57,7 +57,7 @@ class Place:
             Request(self.capture),
             self.kept.parent,
             every_s=10.0,
-            patience=Patience(segments=LIMIT),
+            stream=StreamOptions(segments=LIMIT),
             once=once,
         )
         return Rounds(request, cast(Work, self.noted))

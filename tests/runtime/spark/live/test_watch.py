@@ -27,7 +27,7 @@ from specwire.runtime.spark.pipeline.manifest import Manifest
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import LATE, TYPED, Store
 from specwire.runtime.spark.pipeline.summary import Summary
-from specwire.runtime.spark.reading.stream import Patience
+from specwire.runtime.spark.reading.stream import StreamOptions
 from tests.runtime.spark import captures
 from tests.runtime.spark.growing import add_segment
 from tests.runtime.spark.live.same import count, read_rows
@@ -71,7 +71,7 @@ def test_live_and_batch_agree(spark: SparkSession, tmp_path: Path) -> None:
     add(capture, 2, 4)
     whole = (capture / "server-1-0-000004.parquet").read_bytes()
     (capture / "cut-1-0-000000.parquet").write_bytes(whole[: len(whole) // 2])
-    watching = Watch(Request(capture), live, rules=None, once=True, patience=Patience(settle_s=0.0))
+    watching = Watch(Request(capture), live, rules=None, once=True, stream=StreamOptions(settle_s=0.0))
     watch(spark, watching, threading.Event())
     outcomes = {entry.name: entry.outcome for entry in Store(live).ledger}
     assert outcomes == {
