@@ -1,10 +1,10 @@
-"""Java back end: generated functions that decode inside Spark's own process.
+"""Java back end: generated functions that decode inside Spark's Java process.
 
 Neither frames nor fields are sent to Python. The classes are in a jar
 (`specwire.runtime.spark.session.target`). A session has it from its start or receives it here. The
-classes form a catalog of functions: ``specwire.from_flux(value)`` and so on. Spark passes its
-internal values to them. For functions of `registerJavaFunction` it would convert every value, which
-takes longer than decoding.
+classes are a catalog of functions: ``specwire.from_flux(value)`` and so on. Spark passes its internal
+values to them. For functions of `registerJavaFunction` it converts every value, which takes longer
+than decoding.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ class JavaBackend:
             if reason:
                 return reason
             if _result_type(spark, protocol, jar) != struct_type(protocol).simpleString():
-                return "the session has Java decoders of another version: open it again, without their jar"
+                return (
+                    "the session has Java decoders of another version: open a new session without their jar"
+                )
         except PackageError as error:
             raise InputError(str(error)) from error
         except (PySparkException, Py4JError) as error:
