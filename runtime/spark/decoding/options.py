@@ -66,28 +66,29 @@ KNOWN: tuple[str, ...] = Options.__struct_fields__
 PLAIN = Options()
 
 
-def _column(name: str, kind: DataType, comment: str, *, nullable: bool = True) -> StructField:
+def commented(name: str, kind: DataType, comment: str, *, nullable: bool = True) -> StructField:
+    """Return a column with a comment."""
     return StructField(name, kind, nullable, {"comment": comment})
 
 
 ENVELOPE = StructType(
     [
-        _column("ts", TimestampType(), "when the tap saw the message, to the microsecond, UTC"),
-        _column("mono", LongType(), "the tap's monotonic clock, nanoseconds"),
-        _column("seq", LongType(), "count of the tap's messages, from 0, without gaps"),
-        _column("protocol", StringType(), "name of the generated package, as the tap stated it"),
-        _column("tap", StringType(), "id of the tap"),
-        _column("conversation", StringType(), "one connection, as the tap names it"),
-        _column("sender", StringType(), "role letter of the side that sent the message"),
-        _column("peer", StringType(), "the other side's identity, as the tap saw it"),
+        commented("ts", TimestampType(), "when the tap saw the message, to the microsecond, UTC"),
+        commented("mono", LongType(), "the tap's monotonic clock, nanoseconds"),
+        commented("seq", LongType(), "count of the tap's messages, from 0, without gaps"),
+        commented("protocol", StringType(), "name of the generated package, as the tap stated it"),
+        commented("tap", StringType(), "id of the tap"),
+        commented("conversation", StringType(), "one connection, as the tap names it"),
+        commented("sender", StringType(), "role letter of the side that sent the message"),
+        commented("peer", StringType(), "the other side's identity, as the tap saw it"),
     ]
 )
 """Columns that a tap records about a message, besides its frames."""
 
-EDITION = _column("edition", StringType(), "edition of the specification, as the tap stated it")
+EDITION = commented("edition", StringType(), "edition of the specification, as the tap stated it")
 """Column that the pipeline adds from the metadata of a segment."""
 
-CAPTURE = StructType([*ENVELOPE, _column("frames", ArrayType(BinaryType()), "the message, frame by frame")])
+CAPTURE = StructType([*ENVELOPE, commented("frames", ArrayType(BinaryType()), "the message, frame by frame")])
 
 OCTETS = StructField(
     "octets", LongType(), False, metadata={"comment": "octets of all frames", "unit": "octets"}
@@ -104,11 +105,11 @@ FRAMES = "_frames"
 PROTOCOL = "protocol"
 """Metadata key of `_message` with the protocol's name."""
 
-RECORD_ID = _column("_record_id", StringType(), "The tap and its count: tap/seq.", nullable=False)
-RECORD_FRAMES = _column(
+RECORD_ID = commented("_record_id", StringType(), "The tap and its count: tap/seq.", nullable=False)
+RECORD_FRAMES = commented(
     "_record_frames", ArrayType(BinaryType()), "The raw frames of the message, decoded or not."
 )
-INPUT_FILE = _column("_input_file", StringType(), "The file that the message is from.", nullable=False)
+INPUT_FILE = commented("_input_file", StringType(), "The file that the message is from.", nullable=False)
 ADDED = (RECORD_ID, RECORD_FRAMES, INPUT_FILE)
 """Columns that options of `decode` add after those of the capture."""
 
@@ -286,7 +287,7 @@ def _with_longs(type: DataType) -> DataType:
 def hex_field(field: StructField, beside: StructType) -> StructField:
     """Return the column of a field's octets, under a name that no other field has."""
     name = unused_name(f"{field.name}_hex", beside.fieldNames())
-    return _column(name, _hex_type(field.dataType), f"Octets of {field.name}, hexadecimal.")
+    return commented(name, _hex_type(field.dataType), f"Octets of {field.name}, hexadecimal.")
 
 
 def unused_name(name: str, taken: Iterable[str]) -> str:

@@ -1,27 +1,27 @@
 """Query of alerts: Spark finds and stores them, and this program emits them.
 
-    segments --a query of Spark--> OUT/alerts --> emitted by this program
+    segments --streaming query--> OUT/alerts --AlertEmitter--> Listener.on_alert, Watch.alert_lines
 
-The query keeps the state of conversations and stores each batch of alerts (`StoreAlerts`). It
-survives failures of Spark on a machine that is temporarily overloaded; for example, Spark waits
-only 10 s for the start of a Python process. A watch that runs for months must not end with such a
-failure, so `Running` starts the query again from its checkpoint.
+The query keeps the state of conversations and stores each batch of alerts (`StoreAlerts`). On an
+overloaded machine Spark may fail; for example, it waits only 10 s for the start of a Python
+process. A watch that runs for months must survive this, so `Running` starts the query again from
+its checkpoint.
 
-Spark may be behind a Connect server, which continues the queries of an abandoned session. Therefore
-this program regularly writes a new random word into a file, and the query ends if the word stays
-the same.
+A Connect server continues the queries of an abandoned session. So this program regularly writes a
+new random word into a file, the heartbeat, and the query ends if the word does not change.
 
 Alerts are emitted in order. A batch is emitted after Spark has committed it, when its file for each
-day exists. Its number is stored afterwards. After a crash the last alerts may therefore be emitted
-twice, and none is skipped.
+day exists. Its number is stored afterwards. So after a crash the last alerts may be emitted twice,
+and none is skipped.
 """
 
 from __future__ import annotations
 
+import json
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import date
 from pathlib import Path
@@ -35,11 +35,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 from specwire.runtime.spark.errors import JobError
 from specwire.runtime.spark.live.alerting import (
     TABLE,
-    Line,
     alert_file,
+    replace_file,
     store_alerts,
     watch_conversations,
-    write_aside,
 )
 from specwire.runtime.spark.live.work import FOLDER, Listener, Watch
 from specwire.runtime.spark.session.executors import local_path
@@ -52,17 +51,17 @@ ALERTS = "alerts"
 ALERTS_EVERY_S = 2.0
 """Minimum seconds between two checks of the timers, which cost a small job even without traffic."""
 
-EMITTED = "told.json"
+EMITTED_FILE = "emitted.json"
 """File in `FOLDER`: the last batch whose alerts were emitted."""
 
-WORD = "watched"
+HEARTBEAT = "heartbeat"
 """File in `FOLDER`: its changes show that a watch is running."""
 
-WORD_S = 5.0
-"""Seconds between two words."""
+HEARTBEAT_S = 5.0
+"""Seconds between two heartbeats."""
 
 ABANDONED_S = 120.0
-"""Seconds without a new word after which the query ends."""
+"""Seconds without a heartbeat after which the query ends."""
 
 POLL_S = 0.1
 """Seconds between two checks of a local query and its alerts."""
@@ -89,11 +88,11 @@ FORGIVEN_S = 600.0
 class AlertQuery:
     """Query of alerts, and the emission of what it finds."""
 
-    def __init__(self, spark: SparkSession, request: Watch, listener: Listener, line: Line | None) -> None:
+    def __init__(self, spark: SparkSession, request: Watch, listener: Listener) -> None:
         # A session behind a Connect server has another class.
         self.poll_s = POLL_S if isinstance(spark, SparkSession) else REMOTE_POLL_S
         self._listener = listener
-        self._emitter = Emitter(request.out, line)
+        self._emitter = AlertEmitter(request.out, listener.on_alert, request.alert_lines)
         self._store = StoreAlerts(request.out.resolve())
         self.running = Running(lambda: begin_query(spark, request, self._store))
 
@@ -110,21 +109,18 @@ class AlertQuery:
 
     def emit(self) -> None:
         """Emit the alerts of all committed batches."""
-        query = self.running.query
-        if query is not None and (count := self._emitter.emit(query.id)):
-            self._listener.on_alerts(count)
+        if self.running.query is not None:
+            self._emitter.emit(self.running.query.id)
 
 
 @contextmanager
-def alert_query(
-    spark: SparkSession, request: Watch, listener: Listener, line: Line | None
-) -> Iterator[AlertQuery | None]:
+def alert_query(spark: SparkSession, request: Watch, listener: Listener) -> Iterator[AlertQuery | None]:
     """Run the query of alerts for the block, if alerts are requested."""
     if request.rules is None:
         yield None
         return
-    with show_watching(request.out / FOLDER):
-        alerts = AlertQuery(spark, request, listener, line)
+    with write_heartbeats(request.out / FOLDER):
+        alerts = AlertQuery(spark, request, listener)
         try:
             yield alerts
         finally:
@@ -168,7 +164,8 @@ def explain_missing_package() -> Iterator[None]:
 class Running:
     """A query, and the function that starts it.
 
-    A start that Spark rejects is also a failure. An error in the analysis of the query is raised.
+    A start that Spark refuses is a failure of the query, except an error in its analysis, which is
+    raised.
     """
 
     def __init__(self, begin: Callable[[], StreamingQuery], *, retry_s: float = RETRY_S) -> None:
@@ -202,10 +199,9 @@ class Running:
             self.query.stop()
 
     def restart(self, report: Callable[[str], None], stop: threading.Event, now_s: float) -> None:
-        """Start the query again if it failed, after a call of `report` with the reason.
+        """Start the query again if it failed and `stop` is not set; call `report` with the reason.
 
-        Raises the last failure after too many. `now_s` is a monotonic clock. If `stop` is set, the
-        query is not started again.
+        Raises the failure if there were `RETRIES` before it. `now_s` is a monotonic clock.
         """
         error = self._failure()
         if error is None or stop.is_set():
@@ -247,19 +243,19 @@ class StoreAlerts:
         self._out = out
         self._clock = clock
         self._word = b""
-        self._heard_s: float | None = None
+        self._changed_s: float | None = None
 
     def __call__(self, found: DataFrame, number: int) -> None:
-        """Store a batch; JobError if it cannot be stored, or no watch has run for `ABANDONED_S`."""
+        """Store a batch; JobError if that fails, or if there was no heartbeat for `ABANDONED_S`."""
         folder = self._out / FOLDER
         word = b""
         with suppress(OSError):
-            word = (folder / WORD).read_bytes()
+            word = (folder / HEARTBEAT).read_bytes()
         now_s = self._clock()
-        if self._heard_s is None or word != self._word:
-            self._word, self._heard_s = word, now_s
-        if now_s - self._heard_s > ABANDONED_S:
-            raise JobError(f"{self._out}: nobody has watched for {ABANDONED_S:g} s")
+        if self._changed_s is None or word != self._word:
+            self._word, self._changed_s = word, now_s
+        if now_s - self._changed_s > ABANDONED_S:
+            raise JobError(f"{self._out}: no watch has run for {ABANDONED_S:g} s")
         # Spark writes the query's id into its checkpoint before the first batch.
         metadata = (folder / ALERTS / "metadata").read_bytes()
         try:
@@ -270,19 +266,19 @@ class StoreAlerts:
 
 
 @contextmanager
-def show_watching(folder: Path) -> Iterator[None]:
-    """Write new words during the block, so that the query does not end."""
+def write_heartbeats(folder: Path) -> Iterator[None]:
+    """Write heartbeats during the block."""
     done = threading.Event()
 
-    def write_words() -> None:
+    def write() -> None:
         while True:
-            # After a temporary failure, such as a full disk, the next word is enough.
+            # After a temporary failure, such as a full disk, the next heartbeat is enough.
             with suppress(JobError):
-                write_aside(folder / WORD, secrets.token_hex(8).encode())
-            if done.wait(WORD_S):
+                replace_file(folder / HEARTBEAT, secrets.token_hex(8).encode())
+            if done.wait(HEARTBEAT_S):
                 return
 
-    writing = threading.Thread(target=write_words, name="specwire-watched", daemon=True)
+    writing = threading.Thread(target=write, name="specwire-heartbeat", daemon=True)
     writing.start()
     try:
         yield
@@ -298,49 +294,52 @@ class Emitted(msgspec.Struct, frozen=True):
     number: int
 
 
-class Emitter:
+class AlertEmitter:
     """Emitter of the alerts in the table of an output folder.
 
-    Batches that were committed before this object was created count as emitted, unless the file
-    `EMITTED` says otherwise. `line`, if there is one, is called with each alert.
+    It calls `on_alert` with each alert, in JSON types, and appends it to the file `lines`, if one is
+    given. Batches that were committed before this object was created count as emitted, unless the
+    file `EMITTED_FILE` says otherwise.
     """
 
-    def __init__(self, out: Path, line: Line | None) -> None:
-        self._out = out
-        self._file = out / FOLDER / EMITTED
+    def __init__(
+        self, out: Path, on_alert: Callable[[Mapping[str, object]], None], lines: Path | None = None
+    ) -> None:
+        self._table = out / TABLE
+        self._file = out / FOLDER / EMITTED_FILE
         self._checkpoint = out / FOLDER / ALERTS
         self._before = last_commit(self._checkpoint)
-        self._line = line
+        self._on_alert = on_alert
+        self._lines = lines
         self._emitted: Emitted | None = None
 
-    def emit(self, stream: str) -> int:
+    def emit(self, stream: str) -> None:
         """Emit the alerts that the query with this id has found since the last call.
 
-        Return their number. Raises JobError if a line cannot be written.
+        Raises JobError if a file cannot be written.
         """
         emitted = self._emitted or self._load(stream)
         last = last_commit(self._checkpoint)
-        count = 0
         for number in range(emitted.number + 1, last + 1):
-            for path in sorted((self._out / TABLE).glob(f"date=*/{alert_file(stream, number)}")):
+            for path in sorted(self._table.glob(f"date=*/{alert_file(stream, number)}")):
                 with path.open("rb") as file:
                     rows = pq.read_table(file).to_pylist()
-                count += len(rows)
-                for row in rows if self._line is not None else ():
-                    self._write(row)
+                for row in rows:
+                    alert = {k: v.isoformat() if isinstance(v, date) else v for k, v in row.items()}
+                    self._on_alert(alert)
+                    self._append(alert)
         self._emitted = Emitted(stream, max(emitted.number, last))
         if self._emitted != emitted:
-            write_aside(self._file, msgspec.json.encode(self._emitted))
-        return count
+            replace_file(self._file, msgspec.json.encode(self._emitted))
 
-    def _write(self, row: dict[str, object]) -> None:
-        assert self._line is not None
+    def _append(self, alert: Mapping[str, object]) -> None:
+        if self._lines is None:
+            return
         try:
-            self._line({k: v.isoformat() if isinstance(v, date) else v for k, v in row.items()})
+            with self._lines.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(alert, ensure_ascii=False) + "\n")
         except OSError as error:
-            raise JobError(
-                f"{error.filename or self._out}: alerts cannot be written: {error.strerror or error}"
-            ) from error
+            raise JobError(f"{self._lines}: alerts cannot be written: {error.strerror}") from error
 
     def _load(self, stream: str) -> Emitted:
         with suppress(FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):

@@ -41,7 +41,7 @@ class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
 
     taps: dict[str, tuple[Stretch, ...]] = {}
     others: tuple[str, ...] = ()
-    incomplete: dict[str, float] = {}
+    incomplete: dict[str, float] = msgspec.field(default_factory=dict, name="unwhole")  # as 0.1 wrote
     seqs: dict[str, int] = {}
 
     @classmethod

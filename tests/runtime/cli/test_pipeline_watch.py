@@ -38,7 +38,7 @@ ALERT = {
     "protocol": "filemq",
     "tap": "server-1-0",
     "conversation": "c1",
-    "text": "C was not heard for 15.0 s, after 15 s it is silent",
+    "text": "C sent nothing for 15.0 s; it is silent after 15 s",
 }
 
 
