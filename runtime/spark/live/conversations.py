@@ -108,40 +108,30 @@ def read_bundles(path: Path, override: str | None = None) -> Iterator[Bundle]:
 
 
 def _bundle(batch: pa.RecordBatch, edition: str, override: str | None) -> Iterator[Bundle]:
-    stamps = batch.column("ts").cast(pa.int64()).to_pylist()
     found: dict[tuple[str, str, str], list[WatchedMessage]] = {}
     peers: dict[tuple[str, str, str], str] = {}
     package_of = cache(_package)
-    for row, ts in zip(_rows(batch.drop_columns(["ts"])), stamps, strict=True):
-        package = override or package_of(row["protocol"], edition)
-        if ts is None or row["seq"] is None or row["tap"] is None or package is None:
+    columns = (_values(batch.column(name)) for name in READ)
+    for ts, seq, protocol, tap, conversation, sender, peer, frames in zip(*columns, strict=True):
+        package = override or package_of(protocol, edition)
+        if ts is None or seq is None or tap is None or package is None:
             continue
-        key = (without_edition(package), row["tap"], row["conversation"] or "")
-        message = _message_reader(package)(row["seq"], ts, row["sender"] or "", row["frames"])
+        key = (without_edition(package), tap, conversation or "")
+        message = _message_reader(package)(seq, ts, sender or "", frames)
         found.setdefault(key, []).append(message)
-        peers[key] = row["peer"] or ""
+        peers[key] = peer or ""
     for key, messages in found.items():
         yield Bundle(*key, peers[key], tuple(sorted(messages, key=lambda message: message.seq)))
 
 
-def _rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    """Return the rows of a batch. Texts that are not UTF-8 are repaired, as in the tables."""
-    try:
-        return batch.to_pylist()
-    except UnicodeDecodeError:
-        raw = batch.cast(
-            pa.schema(
-                (field.name, pa.binary() if pa.types.is_string(field.type) else field.type)
-                for field in batch.schema
-            )
-        )
-        return [
-            {
-                name: value.decode(errors="replace") if isinstance(value, bytes) else value
-                for name, value in row.items()
-            }
-            for row in raw.to_pylist()
-        ]
+def _values(column: pa.Array[Any]) -> list[Any]:
+    """Return a column as Python values: times as microseconds, and texts with invalid UTF-8 replaced."""
+    if pa.types.is_timestamp(column.type):
+        return column.cast(pa.int64()).to_pylist()
+    if not pa.types.is_string(column.type):
+        return column.to_pylist()
+    octets: list[bytes | None] = column.cast(pa.binary()).to_pylist()
+    return [None if value is None else value.decode(errors="replace") for value in octets]
 
 
 def _package(protocol: str | None, edition: str) -> str | None:

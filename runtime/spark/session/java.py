@@ -1,7 +1,7 @@
 """Java process of a Spark driver: its start, its end, its errors, and keyboard interrupts.
 
 This is the only module that uses private state of PySpark and py4j, in two places. Neither has a
-public way.
+public interface.
 
 - PySpark keeps the Java process in class attributes of `SparkContext`, and ends it only when Python
   ends. To end it with the session, and to start another one later, these attributes are reset.
@@ -34,7 +34,7 @@ from pyspark.errors import PySparkException, PythonException
 from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 
-from specwire.runtime.spark.errors import JobError
+from specwire.runtime.spark.errors import InputError, JobError
 
 ENDING_S = 30.0
 """Timeout for the end of the Java process, in seconds."""
@@ -58,10 +58,14 @@ def java_process(
 ) -> Iterator[SparkContext]:
     """Yield a context in a Java process that writes to `log`; end the process after the block.
 
-    If a context is running, it is used. `environment` is changed only for the start (see
-    `changed_environment`); the workers inherit it from Java. The working directory of Java is
-    `folder`, or this program's.
+    A Java process that was started before is used, and not ended. `environment` is changed only for
+    the start (see `changed_environment`); the workers inherit it from Java. The working directory of
+    Java is `folder`, or this program's.
+
+    Raises InputError if a context is running: PySpark allows one in a program.
     """
+    if SparkContext._active_spark_context is not None:
+        raise InputError("this program has a Spark session already: stop it first")
     if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
         yield SparkContext(conf=conf)
         return

@@ -80,7 +80,7 @@ def open_session(
     `target` is a Target or a master URL; `settings` override those of this module. Paths passed to
     Spark must be absolute, because with a package, Java works in a separate folder. Raises JobError
     if Java is missing, Spark does not start or a Connect server does not answer. Raises InputError
-    for an invalid target. Errors of Spark inside the block are raised as JobError, with the place
+    for an invalid target, and if this program has another session. Errors of Spark inside the block are raised as JobError, with the place
     to look.
     """
     where = target if isinstance(target, Target) else Target(master=target)
@@ -146,17 +146,15 @@ def _own_files(target: Target) -> Iterator[dict[str, str]]:
     if target.submitted:
         yield {}
         return
-    with tempfile.TemporaryDirectory(prefix="specwire-session-", ignore_cleanup_errors=True) as name:
+    with session_folder() as folder:
         settings: dict[str, str] = {}
         jar = find_jar()
         if jar is not None:
-            settings["spark.jars"] = Path(shutil.copy(jar, name)).as_uri()
-        if not target.local:
-            yield settings
-            return
-        settings["spark.sql.warehouse.dir"] = str(Path(name, "warehouse"))
-        with socket_settings(Path(name)) as sockets:
-            yield {**settings, **sockets}
+            settings["spark.jars"] = Path(shutil.copy(jar, folder)).as_uri()
+        if target.local:
+            settings["spark.sql.warehouse.dir"] = str(folder / "warehouse")
+            settings |= socket_settings(folder)
+        yield settings
 
 
 def _stop(session: SparkSession) -> None:
@@ -193,26 +191,31 @@ def _worker_environment(java: Path, target: Target) -> dict[str, str | None]:
 
 
 @contextmanager
-def socket_settings(own: Path) -> Iterator[Mapping[str, str]]:
-    """Yield the settings that connect Java and its Python workers by Unix domain sockets in `own`.
+def session_folder() -> Iterator[Path]:
+    """Yield a folder of mode 0700: in /tmp if sockets would have too long names elsewhere."""
+    prefix = "specwire-"
+    usual = Path(tempfile.gettempdir(), f"{prefix}12345678")
+    short = SHORT if len(os.fsencode(usual)) > LONGEST and os.access(SHORT, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=short, ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
+def socket_settings(folder: Path) -> dict[str, str]:
+    """Return the settings that connect Java and its Python workers by Unix domain sockets.
 
     On Linux 6.18 a TCP connection sometimes hangs for ever when a worker receives some megabytes
     and returns as many. Both ends have full queues, and the worker's end drops the segments that
     Java sends, including window updates (since 6.17, Linux drops segments beyond the window).
 
-    Spark trusts every process that can reach such a socket as its worker, so `own` has mode 0700.
-    If its name is too long, a folder in /tmp is used and removed after the block. If that is not
-    possible either, no setting is returned and Spark uses TCP.
+    Spark trusts every process that can reach such a socket as its worker, so `folder` has mode 0700.
+    If its name is too long, there are no settings, and Spark uses TCP.
     """
-    enabled = {"spark.python.unix.domain.socket.enabled": "true"}
-    setting = "spark.python.unix.domain.socket.dir"
-    if len(os.fsencode(own)) <= LONGEST:
-        yield {**enabled, setting: str(own)}
-    elif os.access(SHORT, os.W_OK):
-        with tempfile.TemporaryDirectory(prefix="specwire-", dir=SHORT, ignore_cleanup_errors=True) as name:
-            yield {**enabled, setting: name}
-    else:
-        yield {}
+    if len(os.fsencode(folder)) > LONGEST:
+        return {}
+    return {
+        "spark.python.unix.domain.socket.enabled": "true",
+        "spark.python.unix.domain.socket.dir": str(folder),
+    }
 
 
 @contextmanager
