@@ -160,18 +160,21 @@ def _filter(rows: DataFrame, protocol: str, options: Options) -> DataFrame:
 
 def _describe_fault(rows: DataFrame, protocol: str) -> Column:
     """Return the error text of a failed query, with file, message, tap and frame if known."""
-    known = {name: noted_name(protocol, name) for name in ("seq", "tap")}
-    named = {
-        name: F.coalesce(F.col(column).cast("string"), F.lit("?"))
-        for name, column in known.items()
-        if column in rows.columns
-    }
-    words = {"seq": "message ", "tap": " of tap " if "seq" in named else "tap "}
-    message = [part for name, column in named.items() for part in (F.lit(words[name]), column)]
+    message = name_message(rows.columns, noted_name(protocol, "seq"), noted_name(protocol, "tap"))
     frame = F.concat(F.lit("frame "), F.col("_error.frame").cast("string"))
-    place = F.concat_ws(", ", *([F.concat(*message)] if message else []), frame)
-    parts = (F.when(part != "", part) for part in (F.col(INPUT_FILE.name), place))
-    return F.concat_ws(": ", *parts, F.col("_error.text"))
+    place = F.concat_ws(", ", message, frame)
+    known = (F.nullif(part, F.lit("")) for part in (F.col(INPUT_FILE.name), place))
+    return F.concat_ws(": ", *known, F.col("_error.text"))
+
+
+def name_message(columns: Sequence[str], seq: str, tap: str) -> Column:
+    """Return ``message 3 of tap T`` from those of the two columns that exist; null without both."""
+    parts = [
+        F.concat(F.lit(word), F.coalesce(F.col(name).cast("string"), F.lit("?")))
+        for word, name in (("message ", seq), ("tap ", tap))
+        if name in columns
+    ]
+    return F.concat_ws(" of ", *parts) if parts else F.lit(None).cast("string")
 
 
 def _select(rows: DataFrame, protocol: str, options: Options, others: Sequence[str]) -> DataFrame:

@@ -26,6 +26,7 @@ from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import ArrayType, BinaryType, DataType, StringType, StructField, StructType
 
 from specwire.generated.errors import EncodeError
+from specwire.runtime.spark.decoding.decode import name_message
 from specwire.runtime.spark.decoding.options import CAPTURE, ENVELOPE, FRAMES, Mode, name_noted, read_options
 from specwire.runtime.spark.decoding.tables import stated_protocol
 from specwire.runtime.spark.errors import InputError
@@ -166,11 +167,8 @@ def _apply_mode(rows: DataFrame, mode: Mode) -> DataFrame:
     elif mode is Mode.DROPMALFORMED:
         rows = rows.where(error.isNull())
     else:
-        names = [
-            F.coalesce(F.col(name).cast("string"), F.lit("?")) for name in ("seq", "tap") if name in noted
-        ]
-        parts = [F.lit("message "), F.concat_ws(" of tap ", *names), F.lit(": ")] if names else []
-        failure = F.raise_error(F.concat(*parts, error)).cast("boolean")
+        text = F.concat_ws(": ", name_message(noted, "seq", "tap"), error)
+        failure = F.raise_error(text).cast("boolean")
         rows = rows.where(F.when(error.isNotNull(), failure).otherwise(True))
     return rows.select(*columns)
 
