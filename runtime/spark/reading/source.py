@@ -216,7 +216,7 @@ def _resolve(given: Mapping[str, str]) -> SourceRequest:
     """
     request = _read_request(given)
     if not request.names:
-        find_inputs(request.names)
+        find_inputs(())  # Raises InputError.
     protocol = resolve_dialect(request.protocol or _find_protocol(request), request.options.dialect)
     check_messages(protocol, request.options.message)
     check_columns(protocol, request.options.columns)
@@ -269,7 +269,7 @@ class FailedStream(DataSourceStreamReader):
 
 
 @dataclass
-class Groups(InputPartition):
+class RowGroups(InputPartition):
     """Partition of row groups, each as file and number; None for a file that is not a segment."""
 
     groups: Sequence[tuple[Path, int | None]]
@@ -294,30 +294,31 @@ class SpecwireReader(DataSourceReader):
         inputs = find_inputs(self.request.names, self.request.form)
         survey = _survey(inputs, self.request)
         found: list[InputPartition] = [OneFile(path) for path in inputs.packets]
-        found += (Groups([(bad.path, None)]) for bad in survey.unsound)
+        found += (RowGroups([(bad.path, None)]) for bad in survey.unsound)
         groups: list[tuple[Path, int | None]] = []
         octets = 0
         for segment in survey.sound:
             for group, size in self._filters.row_groups(segment):
                 if groups and octets + size > _PARTITION_OCTETS:
-                    found.append(Groups(groups))
+                    found.append(RowGroups(groups))
                     groups, octets = [], 0
                 groups.append((segment.path, group))
                 octets += size
-        return [*found, Groups(groups)] if groups or not found else found
+        return [*found, RowGroups(groups)] if groups or not found else found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the decoded messages of a partition."""
+        decoder = self._decoder()
         if isinstance(partition, OneFile):
-            yield from self._read_packets(self._decoder(), partition.path)
+            yield from self._read_packets(decoder, partition.path)
             return
-        assert isinstance(partition, Groups)
+        assert isinstance(partition, RowGroups)
         for path, group in partition.groups:
             part = SegmentPart(path.name)
             if group is None:
                 yield from self.read_part(path, part)
             else:
-                yield from self._read_group(self._decoder(), path, group, part)
+                yield from self._read_group(decoder, path, group, part)
 
     def read_part(self, path: Path, part: SegmentPart) -> Iterator[pa.RecordBatch]:
         """Yield the messages in a part of a segment, or an error row for any other file."""
