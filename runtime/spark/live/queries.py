@@ -4,7 +4,7 @@
 
 The query keeps the state of conversations and stores each batch of alerts (`StoreAlerts`). On an
 overloaded machine Spark may fail; for example, it waits only 10 s for the start of a Python
-process. A watch that runs for months must survive this, so `Running` starts the query again from
+process. A watch that runs for months must survive this, so `RestartingQuery` starts the query again from
 its checkpoint.
 
 A Connect server continues the queries of an abandoned session. So this program regularly writes a
@@ -94,7 +94,7 @@ class AlertQuery:
         self._listener = listener
         self._emitter = AlertEmitter(request.out, listener.on_alert, request.alert_lines)
         self._store = StoreAlerts(request.out.resolve())
-        self.running = Running(lambda: begin_query(spark, request, self._store))
+        self.running = RestartingQuery(lambda: begin_query(spark, request, self._store))
 
     def follow(self, stop: threading.Event, now_s: float) -> None:
         """Emit new alerts, and start the query again if it failed; see `raise_failure`."""
@@ -161,8 +161,8 @@ def explain_missing_package() -> Iterator[None]:
         ) from error
 
 
-class Running:
-    """A query, and the function that starts it.
+class RestartingQuery:
+    """Streaming query that is started again after failures.
 
     A start that Spark refuses is a failure of the query, except an error in its analysis, which is
     raised.
