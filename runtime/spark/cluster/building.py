@@ -196,7 +196,7 @@ def launcher() -> str:
 
 
 def write_archive(files: Iterable[tuple[str, Path]], out: Path) -> None:
-    """Write the archive of the launcher and of files, given as path in site-packages and location."""
+    """Write the archive of the launcher and of files, each as path in site-packages and location."""
     script = launcher().encode()
     with (
         out.open("wb") as file,

@@ -94,7 +94,8 @@ class ArrowBackend:
     """Back end that decodes with a function of Arrow arrays.
 
     Attributes:
-        decode_arrays: returns the columns of ``columns.SCHEMA`` from a protocol, frames and senders.
+        decode_arrays: function of a protocol, frames and senders; returns the columns of
+            ``columns.SCHEMA``.
     """
 
     decode_arrays: Callable[[str, Arrays, Arrays], pa.RecordBatch]

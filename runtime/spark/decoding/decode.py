@@ -222,7 +222,7 @@ def _cast(column: Column, target: DataType, options: Options) -> Column:
 
 
 def shape_struct(found: Column, protocol: str, options: Options) -> Column:
-    """Return a back end's struct with mode and options applied: the struct of one message, or of all.
+    """Return a back end's struct, or that of one message, with mode and options applied.
 
     FAILFAST fails the query with the error of the row.
     """
@@ -259,7 +259,7 @@ def shape_struct(found: Column, protocol: str, options: Options) -> Column:
 
 
 def once(column: Column, use: Callable[[Column], Column]) -> Column:
-    """Return `use(column)`; `column` is evaluated once per row, however often `use` refers to it."""
+    """Return `use(column)`, with `column` evaluated once per row even if `use` repeats it."""
     return F.get(F.transform(F.array(column), use), F.lit(0))
 
 

@@ -2,9 +2,9 @@
 
 Neither frames nor fields are sent to Python. The classes are in a jar
 (`specwire.runtime.spark.session.target`). A session has it from its start or receives it here. The
-classes are a catalog of functions: ``specwire.from_flux(value)`` and so on. Spark passes its internal
-values to them. For functions of `registerJavaFunction` it converts every value, which takes longer
-than decoding.
+classes are a catalog of functions: ``specwire.from_flux(value)`` and so on. Spark passes its
+internal values to them. For functions of `registerJavaFunction` it converts every value, which
+takes longer than decoding.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ class BundleSource(DataSource):
 
 
 def _bundle_rows(path: Path, part: SegmentPart, *, override: str | None) -> Iterator[tuple[Any, ...]]:
-    """Yield the bundles of a segment; of all its messages, because a watcher ignores repeated ones."""
+    """Yield the bundles of all messages of a segment; a watcher ignores repeated ones."""
     for bundle in read_bundles(path, override):
         place = (getattr(bundle, name) for name in PLACE)
         yield (*place, bundle.messages[0].seq, pack(bundle.messages))

@@ -1,4 +1,4 @@
-"""Conversations of a watched capture: their messages without payloads, and when they raise an alert.
+"""Conversations of a watched capture: their messages without payloads, and their alerts.
 
 A message is decoded by the task that reads its segment. Only its name and the few fields that match
 a reply with its request are forwarded (`WatchedMessage`). The messages of one conversation in one
@@ -125,7 +125,7 @@ def _bundle(batch: pa.RecordBatch, edition: str, override: str | None) -> Iterat
 
 
 def _values(column: pa.Array[Any]) -> list[Any]:
-    """Return a column as Python values: times as microseconds, and texts with invalid UTF-8 replaced."""
+    """Return a column as Python values: times as microseconds, texts with invalid UTF-8 replaced."""
     if pa.types.is_timestamp(column.type):
         return column.cast(pa.int64()).to_pylist()
     if not pa.types.is_string(column.type):

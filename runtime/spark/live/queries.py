@@ -4,8 +4,8 @@
 
 The query keeps the state of conversations and stores each batch of alerts (`StoreAlerts`). On an
 overloaded machine Spark may fail; for example, it waits only 10 s for the start of a Python
-process. A watch that runs for months must survive this, so `RestartingQuery` starts the query again from
-its checkpoint.
+process. A watch that runs for months must survive this, so `RestartingQuery` starts the query again
+from its checkpoint.
 
 A Connect server continues the queries of an abandoned session. So this program regularly writes a
 new random word into a file, the heartbeat, and the query ends if the word does not change.
@@ -297,8 +297,8 @@ class Emitted(msgspec.Struct, frozen=True):
 class AlertEmitter:
     """Emitter of the alerts in the table of an output folder.
 
-    It calls `on_alert` with each alert, in JSON types, and appends it to the file `lines`, if one is
-    given. Batches that were committed before this object was created count as emitted, unless the
+    It calls `on_alert` with each alert, in JSON types, and appends it to the file `lines`, if there
+    is one. Batches that were committed before this object was created count as emitted, unless the
     file `EMITTED_FILE` says otherwise.
     """
 

@@ -81,6 +81,7 @@ NAME = "specwire"
 DECODING = tuple(name for name in KNOWN if name not in {"debug", "u64"})
 """Options shared with `decode`; the other options of `decode` are expressions on decoded rows."""
 SOURCE_OPTIONS = ("path", "paths", "from", "protocol", "damaged", *STREAM_OPTIONS)
+OPTIONS = (*SOURCE_OPTIONS, *DECODING)
 
 TABLE = "provider"
 """Property that Spark adds to the options of a new catalog table, with other reserved ones."""
@@ -107,7 +108,7 @@ def register(spark: SparkSession) -> None:
 
 
 class SourceRequest(msgspec.Struct, frozen=True):
-    """Checked options of one batch or stream; `protocol` is empty until it is found in the capture."""
+    """Checked options of a batch or stream; `protocol` is empty until the capture was read."""
 
     names: tuple[str, ...]
     form: Form
@@ -203,7 +204,7 @@ def _read_request(given: Mapping[str, str]) -> SourceRequest:
         read_names(given),
         read_form(given.get("from", "")),
         given.get("protocol", ""),
-        read_options(decoding, DECODING, (*SOURCE_OPTIONS, *DECODING)),
+        read_options(decoding, DECODING, OPTIONS),
         read_damaged(given.get("damaged") or "fail", ("fail", "quarantine")),
         read_stream_options(given),
     )
@@ -246,7 +247,7 @@ def _find_protocol(request: SourceRequest) -> str:
 
 
 def _survey(inputs: Inputs, request: SourceRequest) -> Survey:
-    """Return the survey of the segments; CaptureError for a damaged one unless it is quarantined."""
+    """Return the survey of the segments; CaptureError for a damaged one if that is a failure."""
     survey = survey_files(inputs.segments)
     if survey.unsound and request.damaged == "fail":
         raise CaptureError(survey.unsound[0].reason)
@@ -400,6 +401,7 @@ def follow(spark: SparkSession, capture: str | Path, protocol: str, **options: s
     ``segment``. With one checkpoint, each message is read once, also after restarts and if segments
     are compacted.
     """
-    register_source(spark, SpecwireSource)  # Not `register`: declarative pipelines forbid its setting.
+    # Not `register`, because declarative pipelines forbid its setting.
+    register_source(spark, SpecwireSource)
     stated = {"damaged": "quarantine", **options, "protocol": protocol}
     return spark.readStream.format(NAME).options(**stated).load(str(capture))

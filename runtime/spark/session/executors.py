@@ -1,4 +1,4 @@
-"""Code and files for executors: package folders, generated packages, and the check of shared folders.
+"""Code and files for executors: package folders, generated packages, and shared folders.
 
 A package folder is shipped by Spark's settings on a master, and by artifacts on Spark Connect.
 Executors unpack the archive in their working folder and start its Python by a relative path. Spark

@@ -25,8 +25,8 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
-from typing import Any
+from types import FrameType, TracebackType
+from typing import Any, Self
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has no types
 from pyspark import SparkConf, SparkContext
@@ -59,8 +59,8 @@ def java_process(
     """Yield a context in a Java process that writes to `log`; end the process after the block.
 
     A Java process that was started before is used, and not ended. `environment` is changed only for
-    the start (see `changed_environment`); the workers inherit it from Java. The working directory of
-    Java is `folder`, or this program's.
+    the start (see `changed_environment`); the workers inherit it from Java. Java's working directory
+    is `folder`, or this program's.
 
     Raises InputError if a context is running: PySpark allows one in a program.
     """
@@ -128,65 +128,57 @@ def _kept_interrupt() -> Iterator[None]:
 
 
 class Interrupts:
-    """Record of whether the user has interrupted the work.
+    """Context manager that ends a block with KeyboardInterrupt if the user interrupted it.
 
     Code that ignores every exception may swallow KeyboardInterrupt, and the job would continue. So
-    the handler also records the signal, and `heed` raises the exception again at the next step. In
-    a clean-up of py4j the handler raises nothing, and sends the signal again later.
+    the handler also records the signal. `heed` raises the exception again at the next step, and at
+    the end of the block, also if the interrupted call failed with another error. In a clean-up of
+    py4j the handler raises nothing, and sends the signal again later.
+
+    Signals are not handled here if this is not the main thread or another handler is installed.
     """
 
     def __init__(self) -> None:
         self._seen = False
         self._again: threading.Timer | None = None
+        self._handles = False
 
-    def note(self, number: int, frame: FrameType | None) -> None:
-        """Record the signal, and raise KeyboardInterrupt; in a clean-up of py4j, send it again."""
-        self._seen = True
-        if not _cleans_up(frame):
-            raise KeyboardInterrupt
-        self.end()
-        self._again = threading.Timer(AGAIN_S, signal.pthread_kill, (threading.get_ident(), number))
-        self._again.daemon = True
-        self._again.start()
+    def __enter__(self) -> Self:
+        self._handles = (
+            threading.current_thread() is threading.main_thread()
+            and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        )
+        if self._handles:
+            signal.signal(signal.SIGINT, self._handle)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._cancel()
+        if self._handles:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        if error is None or isinstance(error, Exception):
+            self.heed()
 
     def heed(self) -> None:
         """Raise KeyboardInterrupt if there was one."""
         if self._seen:
             raise KeyboardInterrupt
 
-    def end(self) -> None:
-        """Stop sending signals."""
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self._seen = True
+        if not _cleans_up(frame):
+            raise KeyboardInterrupt
+        self._cancel()
+        self._again = threading.Timer(AGAIN_S, signal.pthread_kill, (threading.get_ident(), number))
+        self._again.daemon = True
+        self._again.start()
+
+    def _cancel(self) -> None:
         if self._again is not None:
             self._again.cancel()
             self._again.join()
-
-
-@contextmanager
-def heeded_interrupts() -> Iterator[Interrupts]:
-    """Record interrupts during a block; after an interrupt, the block always ends with an error.
-
-    Signals are not handled here if this is not the main thread or another handler is installed.
-    """
-    interrupts = Interrupts()
-    ours = (
-        threading.current_thread() is threading.main_thread()
-        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    )
-    if not ours:
-        yield interrupts
-        return
-    signal.signal(signal.SIGINT, interrupts.note)
-    try:
-        yield interrupts
-    except Exception:
-        # The interrupted call may fail with another error, and then that error is raised.
-        interrupts.heed()
-        raise
-    else:
-        interrupts.heed()
-    finally:
-        interrupts.end()
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _cleans_up(frame: FrameType | None) -> bool:

@@ -207,8 +207,8 @@ def socket_settings(folder: Path) -> dict[str, str]:
     and returns as many. Both ends have full queues, and the worker's end drops the segments that
     Java sends, including window updates (since 6.17, Linux drops segments beyond the window).
 
-    Spark trusts every process that can reach such a socket as its worker, so `folder` has mode 0700.
-    If its name is too long, there are no settings, and Spark uses TCP.
+    Spark trusts every process that can reach such a socket as its worker, so `folder` has mode
+    0700. If its name is too long, there are no settings, and Spark uses TCP.
     """
     if len(os.fsencode(folder)) > LONGEST:
         return {}

@@ -175,7 +175,7 @@ def test_rows_say_what_they_were_decoded_as(spark: SparkSession, tmp_path: Path)
     assert found["Nom"].columns[len(NOTED) :] == ["_record_id", "credit"]
     with pytest.raises(InputError, match="does not state its protocol: name it"):
         tables(decoded.withMetadata("_message", {}))
-    with pytest.raises(InputError, match="has no column '_message': tables"):
+    with pytest.raises(InputError, match="has no column '_message': it must be rows of decode"):
         tables(decoded.drop("_message"))
 
 
