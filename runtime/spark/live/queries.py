@@ -48,41 +48,24 @@ from specwire.runtime.spark.session.opening import changed_settings
 ALERTS = "alerts"
 """Name of the query, and of its checkpoint in `FOLDER`."""
 
-ALERTS_EVERY_S = 2.0
-"""Minimum seconds between two checks of the timers, which cost a small job even without traffic."""
-
 EMITTED_FILE = "emitted.json"
 """File in `FOLDER`: the last batch whose alerts were emitted."""
 
 HEARTBEAT = "heartbeat"
 """File in `FOLDER`: its changes show that a watch is running."""
 
-HEARTBEAT_S = 5.0
-"""Seconds between two heartbeats."""
-
-ABANDONED_S = 120.0
-"""Seconds without a heartbeat after which the query ends."""
-
-POLL_S = 0.1
-"""Seconds between two checks of a local query and its alerts."""
-
-REMOTE_POLL_S = 0.5
-"""Seconds between two checks of a server's query and its alerts."""
-
-ENDING_S = 120.0
-"""Maximum seconds for a batch to end after a stop request.
-
-After this time the batch is interrupted. The next watch runs it again.
-"""
+HEARTBEAT_S = 5.0  # Between two heartbeats.
+ABANDONED_S = 120.0  # Without a heartbeat, until the query ends.
+ALERTS_EVERY_S = 2.0  # At least between two checks of the timers; each check is a small job.
+POLL_S = 0.1  # Between two checks of a local query and its alerts.
+REMOTE_POLL_S = 0.5  # Between two checks of a server's query and its alerts.
+ENDING_S = 120.0  # At most, for a batch to end after a stop. The next watch runs it again.
 
 RETRIES = 5
-"""Number of failures that a query survives; see `FORGIVEN_S`."""
+"""Number of failures that a query survives, if each is within `FORGIVEN_S` of the one before."""
 
-RETRY_S = 2.0
-"""Seconds before the first restart; twice that before the second, and so on."""
-
-FORGIVEN_S = 600.0
-"""Seconds without a failure after which earlier failures do not count."""
+RETRY_S = 2.0  # Before the first restart; twice that before the second, and so on.
+FORGIVEN_S = 600.0  # Without a failure, until earlier failures do not count.
 
 
 class AlertQuery:
