@@ -196,18 +196,10 @@ class Rules(msgspec.Struct, frozen=True):
 
 
 class Alert(msgspec.Struct, frozen=True):
-    """An alert.
+    """Alert; the fields are columns of `specwire.runtime.spark.live.alerting.ALERTS`.
 
-    Attributes:
-        ts: time of the message, microseconds since 1970; for silence, of the side's last message.
-        kind: see the module.
-        sender: role letter of the side that caused it.
-        seq, message: number and class of the message. Both are None for silence, and `message` is
-            None for undecodable frames.
-        state: state of the dialog; None if no dialog is watched.
-        expected: messages that the dialog would have allowed, each as ``ROLE:Message``.
-        text: reason as one sentence.
-        suppressed: number of earlier alerts of the conversation that were only counted.
+    `ts` is in microseconds since 1970. `seq` and `message` are None for silence, and `message` is
+    None for undecodable frames. `state` is None if no dialog is watched.
     """
 
     ts: int
