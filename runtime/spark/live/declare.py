@@ -129,7 +129,7 @@ def declare(capture: Path, protocol: str, folder: Path) -> list[Path]:
     """
     types = [*load_schemas(protocol).SCHEMAS, "_errors"]
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder}: the folder is not empty; name another folder")
+        raise InputError(f"{folder}: it exists and is not an empty folder; name another one")
     root = folder.resolve()
     texts = {
         "spark-pipeline.yml": SPEC.format(name=f"specwire-{protocol}", storage=(root / "storage").as_uri()),

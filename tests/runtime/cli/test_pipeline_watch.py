@@ -115,7 +115,7 @@ def test_a_declarative_pipeline_is_written(tmp_path: Path, capfd: pytest.Capture
     assert ran.out.splitlines()[-1] == f"run it with {out / 'run'}"
     assert os.access(out / "run", os.X_OK)
     again = specwire(capfd, "pipeline", "declare", *options)
-    assert again.status == 2 and "the folder is not empty" in again.err
+    assert again.status == 2 and "is not an empty folder" in again.err
 
 
 def test_events_are_lines_of_json(capfd: pytest.CaptureFixture[str]) -> None:
