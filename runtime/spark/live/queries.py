@@ -28,7 +28,7 @@ from pathlib import Path
 
 import msgspec
 import pyarrow.parquet as pq
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import AnalysisException, PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -77,7 +77,7 @@ class AlertQuery:
         self._listener = listener
         self._emitter = AlertEmitter(request.out, listener.on_alert, request.alert_lines)
         self._store = StoreAlerts(request.out.resolve())
-        self.running = RestartingQuery(lambda: begin_query(spark, request, self._store))
+        self.running = RestartingQuery(lambda: begin_query(spark, request, self._store), ends=request.once)
 
     def follow(self, stop: threading.Event, now_s: float) -> None:
         """Emit new alerts, and start the query again if it failed; see `raise_failure`."""
@@ -147,13 +147,17 @@ def explain_missing_package() -> Iterator[None]:
 class RestartingQuery:
     """Streaming query that is started again after failures.
 
-    A start that Spark refuses is a failure of the query, except an error in its analysis, which is
-    raised.
+    A failure is an error of the query, a start that Spark refuses, or an end without an error, such
+    as a stop by another client of the server, unless the query `ends`. An error in the analysis of
+    the query is raised.
     """
 
-    def __init__(self, begin: Callable[[], StreamingQuery], *, retry_s: float = RETRY_S) -> None:
+    def __init__(
+        self, begin: Callable[[], StreamingQuery], *, ends: bool = False, retry_s: float = RETRY_S
+    ) -> None:
         self.query: StreamingQuery | None = None
         self._begin = begin
+        self._ends = ends
         self._retry_s = retry_s
         self._refusal: PySparkException | None = None
         self._failures = 0
@@ -202,7 +206,8 @@ class RestartingQuery:
     def _failure(self) -> PySparkException | None:
         if self._refusal is not None or self.query is None or self.query.isActive:
             return self._refusal
-        return self.query.exception()
+        error = self.query.exception()
+        return error if error or self._ends else StreamingQueryException("the query was stopped")
 
     def _try(self) -> None:
         try:

@@ -56,6 +56,17 @@ def test_what_runs_or_shall_end_is_left_alone() -> None:
     assert stopped.query is before
 
 
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_query_that_somebody_stopped_is_begun_again(ends: bool) -> None:
+    """Without an error, and only if it must not end."""
+    told: list[str] = []
+    stopped = Failed(None)
+    stopped.isActive = False
+    running = RestartingQuery(lambda: cast(StreamingQuery, stopped), ends=ends, retry_s=0.0)
+    running.restart(told.append, threading.Event(), 0.0)
+    assert told == ([] if ends else ["the query was stopped"])
+
+
 @pytest.mark.parametrize("first", ["failed", "refused"])
 def test_a_query_that_cannot_be_begun_is_tried_again(first: str) -> None:
     """A machine that is too busy for one is too busy for its beginning as well; this counts as a failure."""
