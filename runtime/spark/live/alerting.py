@@ -18,8 +18,9 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -55,6 +56,8 @@ from specwire.runtime.spark.live.conversations import (
 from specwire.runtime.spark.pipeline.store import ROW_SCHEMA
 from specwire.runtime.spark.reading.capture import register_source
 from specwire.runtime.spark.reading.stream import FolderStream, SegmentPart, read_stream_options
+
+State = TypeVar("State", bound=msgspec.Struct)
 
 FORMAT = "specwire_watched"
 
@@ -233,6 +236,19 @@ def store_alerts(out: Path, stream: str, batch: int, found: DataFrame) -> None:
 def alert_file(stream: str, batch: int) -> str:
     """Return the name of the file with the alerts of one batch and day."""
     return f"alerts-{stream[:8]}-{batch:06d}.parquet"
+
+
+def read_state(file: Path, type: type[State]) -> State | None:
+    """Return what a file of JSON holds; None if it does not exist or is damaged.
+
+    Raises JobError if it cannot be read.
+    """
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=type)
+    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    except OSError as error:
+        raise JobError(f"{file}: it cannot be read: {error.strerror or error}") from error
 
 
 def replace_file(file: Path, octets: bytes | pa.Buffer) -> None:

@@ -36,6 +36,7 @@ from specwire.runtime.spark.errors import JobError
 from specwire.runtime.spark.live.alerting import (
     TABLE,
     alert_file,
+    read_state,
     replace_file,
     store_alerts,
     watch_conversations,
@@ -330,11 +331,8 @@ class AlertEmitter:
             raise JobError(f"{self._lines}: alerts cannot be written: {error.strerror}") from error
 
     def _load(self, stream: str) -> Emitted:
-        with suppress(FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
-            emitted = msgspec.json.decode(self._file.read_bytes(), type=Emitted)
-            if emitted.stream == stream:
-                return emitted
-        return Emitted(stream, self._before)
+        emitted = read_state(self._file, Emitted)
+        return emitted if emitted and emitted.stream == stream else Emitted(stream, self._before)
 
 
 def last_commit(checkpoint: Path) -> int:

@@ -27,8 +27,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from specwire.runtime.capture.errors import CaptureError
-from specwire.runtime.spark.errors import InputError, JobError
-from specwire.runtime.spark.live.alerting import STATE_SETTINGS, replace_file
+from specwire.runtime.spark.errors import InputError
+from specwire.runtime.spark.live.alerting import STATE_SETTINGS, read_state, replace_file
 from specwire.runtime.spark.live.queries import POLL_S, RETRIES, RETRY_S, AlertQuery, alert_query
 from specwire.runtime.spark.live.work import FOLDER, PAUSE, Listener, Stopped, Watch, Work
 from specwire.runtime.spark.pipeline.commit import begin, check_own
@@ -157,7 +157,7 @@ class Rounds:
 
     def __init__(self, request: Watch, work: Work) -> None:
         self._file = request.out / FOLDER / ROUNDS_FILE
-        self._state = _read_state(self._file)
+        self._state = read_state(self._file, RoundState) or RoundState(str(uuid.uuid4()))
         self._every_s = 0.0 if request.once else request.every_s
         self._work = work
         # A run of the pipeline reads the files.
@@ -196,13 +196,3 @@ class Rounds:
             self._state = RoundState(state.stream, state.number + 1, end)
             replace_file(self._file, msgspec.json.encode(self._state))
         return self._state is not state
-
-
-def _read_state(file: Path) -> RoundState:
-    """Return the stored state; a new one if the file does not exist or is damaged."""
-    try:
-        return msgspec.json.decode(file.read_bytes(), type=RoundState)
-    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
-        return RoundState(str(uuid.uuid4()))
-    except OSError as error:
-        raise JobError(f"{file}: it cannot be read: {error.strerror or error}") from error
