@@ -1,33 +1,31 @@
-"""Captured frames as a DataFrame: the first layer of the pipeline.
+"""Captured frames as a DataFrame.
 
 One truncated Parquet file fails a whole Spark query, with a long Java stack trace. So every footer
 is read first. Depending on `damaged`, the first file that is not a complete segment is an error, or
 all such files are skipped. The check and Spark both ignore hidden files (segments that are being
 written).
 
-A Python data source reads packet captures, in one task per file, because the reassembly of TCP and
-ZMTP is sequential. Connections are followed within a file, not across files. The task logs the
-parts of a file that cannot be read (octets that the recorder missed, encrypted connections, a
-truncated last record) in the sentences of `specwire decode`.
+One task reads each packet capture in Python, because the reassembly of TCP and ZMTP is sequential.
+Connections are followed within a file, not across files. The task logs the parts of a file that
+cannot be read (octets that the recorder missed, encrypted connections, a truncated last record) in
+the sentences of `specwire decode`.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from types import ModuleType
 from typing import Literal, cast
 
-import msgspec
 import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql import functions as F
+from pyspark.sql.datasource import DataSource
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
 
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.segments import survey_files
@@ -43,9 +41,6 @@ from specwire.runtime.spark.session.executors import literal_path
 
 Damaged = Literal["fail", "skip", "quarantine"]
 """Treatment of a file that is not a complete segment: fail, skip it, or return a row for it."""
-
-PACKETS = "specwire_packets"
-"""Format of `PacketSource`."""
 
 _log = logging.getLogger(__name__)
 
@@ -69,7 +64,7 @@ def read_capture(
         raise CaptureError(survey.unsound[0].reason)
     for bad in survey.unsound:
         _log.warning("skipped: %s", bad.reason)
-    frames = [read_packets(spark, inputs.packets, CAPTURE)] if inputs.packets else []
+    frames = [_read_packets(spark, inputs.packets)] if inputs.packets else []
     if survey.sound:
         paths = (literal_path(segment.path) for segment in survey.sound)
         frames.append(spark.read.schema(CAPTURE).parquet(*paths))
@@ -79,41 +74,6 @@ def read_capture(
 def read_damaged(word: str, known: Sequence[Damaged]) -> Damaged:
     """Return the value of option `damaged`; raise InputError for a word that is not in `known`."""
     return cast(Damaged, one_of("damaged", word.casefold(), known, word))
-
-
-@dataclass
-class OneFile(InputPartition):
-    """Partition of one file, read by one task."""
-
-    path: Path
-
-
-class PacketSource(DataSource):
-    """Data source of the messages in packet captures; option `paths` has their names as JSON."""
-
-    @classmethod
-    def name(cls) -> str:
-        """Return the name for `format`."""
-        return PACKETS
-
-    def reader(self, schema: StructType) -> DataSourceReader:
-        """Return a reader of the columns of a capture, in the caller's schema."""
-        return _PacketReader(msgspec.json.decode(self.options["paths"], type=list[str]), schema)
-
-
-class _PacketReader(DataSourceReader):
-    def __init__(self, paths: Sequence[str], schema: StructType) -> None:
-        self._paths, self._schema = paths, schema
-
-    def partitions(self) -> Sequence[InputPartition]:
-        return [OneFile(Path(path)) for path in self._paths]
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        schema = to_arrow_schema(self._schema, timezone="UTC")
-        file = PacketFile(cast(OneFile, partition).path, packages_of(None))
-        for table in file.read():
-            yield from table.cast(schema).to_batches()
-        log_notes(file)
 
 
 def register_source(spark: SparkSession, source: type[DataSource]) -> None:
@@ -128,14 +88,22 @@ def register_source(spark: SparkSession, source: type[DataSource]) -> None:
         spark.dataSource.register(source)
 
 
-def read_packets(spark: SparkSession, paths: Sequence[Path], schema: StructType) -> DataFrame:
-    """Return the messages of packet captures in `schema`, the columns of a capture.
+def _read_packets(spark: SparkSession, paths: Sequence[Path]) -> DataFrame:
+    """Return the messages of packet captures; the protocol of each connection is detected."""
+    files = [path.resolve() for path in paths]
+    arrow = to_arrow_schema(CAPTURE, timezone="UTC")
 
-    The protocol of each connection is detected automatically.
-    """
-    register_source(spark, PacketSource)
-    names = msgspec.json.encode([str(path.resolve()) for path in paths]).decode()
-    return spark.read.format(PACKETS).schema(schema).option("paths", names).load()
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_numpy():
+                file = PacketFile(files[number], packages_of(None))
+                for table in file.read():
+                    yield from table.cast(arrow).to_batches()
+                log_notes(file)
+
+    # Each partition has the number of one file.
+    rows = spark.range(0, len(files), 1, len(files)).mapInArrow(read, CAPTURE)
+    return rows.select(*(F.col(field.name).alias(field.name, metadata=field.metadata) for field in CAPTURE))
 
 
 def packages_of(protocol: str | None) -> tuple[ModuleType, ...]:

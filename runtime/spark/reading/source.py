@@ -54,7 +54,6 @@ from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.reading.batches import BatchDecoder, PushedFilters
 from specwire.runtime.spark.reading.capture import (
     Damaged,
-    OneFile,
     log_notes,
     packages_of,
     read_damaged,
@@ -267,6 +266,13 @@ class FailedStream(DataSourceStreamReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Raise the error."""
         raise self._error
+
+
+@dataclass
+class OneFile(InputPartition):
+    """Partition of one packet capture."""
+
+    path: Path
 
 
 @dataclass
