@@ -69,6 +69,7 @@ from specwire.runtime.spark.reading.paths import (
 )
 from specwire.runtime.spark.reading.stream import (
     STREAM_OPTIONS,
+    FailedStream,
     FolderStream,
     SegmentPart,
     StreamOptions,
@@ -251,21 +252,6 @@ def _survey(inputs: Inputs, request: SourceRequest) -> Survey:
     if survey.unsound and request.damaged == "fail":
         raise CaptureError(survey.unsound[0].reason)
     return survey
-
-
-class FailedStream(DataSourceStreamReader):
-    """Reader that raises an error as soon as Spark uses it."""
-
-    def __init__(self, error: Exception) -> None:
-        self._error = error
-
-    def initialOffset(self) -> dict[str, object]:
-        """Raise the error."""
-        raise self._error
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Raise the error."""
-        raise self._error
 
 
 @dataclass

@@ -292,6 +292,21 @@ class FolderStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             yield from self._read_file(self._folder / part.name, part)
 
 
+class FailedStream(DataSourceStreamReader):
+    """Reader that raises an error as soon as Spark uses it."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Raise the error."""
+        raise self._error
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """Raise the error."""
+        raise self._error
+
+
 def _position(offset: dict[str, Any]) -> Position:
     try:
         return Position.from_json(offset)
