@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -208,9 +209,9 @@ def socket_settings(folder: Path) -> dict[str, str]:
     Java sends, including window updates (since 6.17, Linux drops segments beyond the window).
 
     Spark trusts every process that can reach such a socket as its worker, so `folder` has mode
-    0700. If its name is too long, there are no settings, and Spark uses TCP.
+    0700. If its name is too long, or on Windows, there are no settings, and Spark uses TCP.
     """
-    if len(os.fsencode(folder)) > LONGEST:
+    if not hasattr(socket, "AF_UNIX") or len(os.fsencode(folder)) > LONGEST:
         return {}
     return {
         "spark.python.unix.domain.socket.enabled": "true",
