@@ -170,7 +170,7 @@ def rewrite_all(out: Path, progress: Progress | None = None) -> None:
     Stops if another program has added rows in the meantime that are not in the answers.
     """
     store, total = Store(out), 0
-    with heeded_interrupts():
+    with Interrupts():
         while store.manifest.mixed:
             left = sum(files for files, _ in store.lacking().values())
             total = total or left
