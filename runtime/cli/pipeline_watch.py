@@ -77,9 +77,17 @@ def watch(
     timing = _Timing(every, answers_every, gap, once)
     try:
         asked = asked_of(out, protocol, payloads)
-        request = _request(capture, out, asked, timing, alerts=alerts, silent_after=silent_after)
+        request = _request(
+            capture,
+            out,
+            asked,
+            timing,
+            alerts=alerts,
+            silent_after=silent_after,
+            alert_lines=alert_lines,
+        )
         with asked_to_stop() as stop, view:
-            _watch(request, target_of(master, remote, package), stop, view, alert_lines)
+            _watch(request, target_of(master, remote, package), stop, view)
     except (CaptureError, InputError) as error:
         fail(str(error), status=BAD_INPUT)
     except PipelineError as error:
@@ -101,19 +109,21 @@ def _request(
     *,
     alerts: bool,
     silent_after: float | None,
+    alert_lines: Path | None,
 ) -> Watch:
-    from specwire.runtime.spark.live.conversing import Rules
+    from specwire.runtime.spark.live.conversations import Rules
     from specwire.runtime.spark.live.work import Watch
     from specwire.runtime.spark.pipeline.request import Request
-    from specwire.runtime.spark.reading.stream import Patience
+    from specwire.runtime.spark.reading.stream import StreamOptions
 
     return Watch(
         Request(capture, asked),
         out,
         every_s=timing.every,
         answers_s=timing.answers_every,
-        patience=Patience(gap_s=timing.gap),
+        stream=StreamOptions(gap_s=timing.gap),
         rules=Rules(silent_s=silent_after) if alerts else None,
+        alert_lines=alert_lines,
         once=timing.once,
     )
 
@@ -135,31 +145,22 @@ def asked_of(out: Path, protocol: str | None, payloads: list[Path] | None) -> As
     return asked
 
 
-def _watch(
-    request: Watch, target: Target, stop: threading.Event, view: View, alert_lines: Path | None
-) -> None:
-    from specwire.runtime.spark.live.alerting import line_writer
+def _watch(request: Watch, target: Target, stop: threading.Event, view: View) -> None:
     from specwire.runtime.spark.live.watch import SETTINGS, check, watch
     from specwire.runtime.spark.reading.stream import list_names
     from specwire.runtime.spark.session.executors import check_shared
     from specwire.runtime.spark.session.opening import open_session
 
-    appended = line_writer(alert_lines) if alert_lines is not None else None
     check(request)
     ready = Readiness()
     view.tell("starting Spark")
-
-    def line(alert: Mapping[str, object]) -> None:
-        view.on_alert(alert)
-        if appended is not None:
-            appended(alert)
 
     with open_session(target, SETTINGS) as spark:
         segments = [request.capture / name for name in list_names(request.capture)]
         check_shared(spark, target, segments, request.out)
         view.tell("watching")
         ready.tell()
-        watch(spark, request, stop, listener=view, line=line)
+        watch(spark, request, stop, listener=view)
 
 
 @contextmanager

@@ -32,10 +32,6 @@ class View(Listener):
     def tell(self, step: str) -> None:
         """Show the current step."""
 
-    @abstractmethod
-    def on_alert(self, alert: Mapping[str, object]) -> None:
-        """Show an alert."""
-
 
 class Lines(View):
     """View with one JSON object for each event: batch, answers, alert, failure or waiting."""

@@ -11,10 +11,10 @@ Modules import only from folders above their own in this list (`tests/house/test
     session             sessions: Java, Spark Connect, code and files for executors
     decoding            frames to columns and typed tables, and back
     reading             captures as DataFrames, batch and stream
-    answers             questions that the typed tables answer
+    answers             tables computed from the typed tables
     pipeline            runs that add new segments to an output folder
-    report              one HTML page from the answers
-    live                watch of a growing capture
+    report              HTML page of the answers
+    live                tables, answers and alerts while a capture grows
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = [
     "with_payloads",
 ]
 
-_PLACES = {
+_MODULES = {
     "decode": ("decoding.decode", "decode"),
     "encode": ("decoding.encode", "encode"),
     "follow": ("reading.source", "follow"),
@@ -56,7 +56,7 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> object:
-    if name not in _PLACES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, attribute = _PLACES[name]
+    module, attribute = _MODULES[name]
     return getattr(importlib.import_module(f"{__name__}.{module}"), attribute)

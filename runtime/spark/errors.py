@@ -1,4 +1,4 @@
-"""Errors between a capture and its tables, each with one sentence for the user.
+"""Errors of reading, decoding and the pipeline, each with one sentence for the user.
 
 A capture that cannot be read raises `specwire.runtime.capture.CaptureError`.
 """
@@ -11,7 +11,7 @@ class PipelineError(Exception):
 
 
 class InputError(PipelineError):
-    """The request cannot be carried out: an unknown protocol, or a folder of another program."""
+    """The request is invalid, such as an unknown protocol or a folder of another program."""
 
 
 class BusyError(InputError):

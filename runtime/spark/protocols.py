@@ -7,7 +7,7 @@ here raises InputError if the package, or the part, is missing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import pyarrow as pa
 from pyspark.sql.types import StructType
@@ -69,49 +69,41 @@ def edition_packages(protocol: str) -> tuple[str, ...]:
 
 def load_columns(protocol: str) -> Columns:
     """Return the column decoder of a protocol."""
-    found: Columns = _load(protocol, "columns")
-    return found
+    return cast(Columns, _load(protocol, "columns"))
 
 
 def load_codec(protocol: str) -> Codec:
     """Return the decoder of single messages of a protocol."""
-    found: Codec = _load(protocol, "codec")
-    return found
+    return cast(Codec, _load(protocol, "codec"))
 
 
 def load_schemas(protocol: str) -> Schemas:
     """Return the Spark schemas of a protocol."""
-    found: Schemas = _load(protocol, "schema")
-    return found
+    return cast(Schemas, _load(protocol, "schema"))
 
 
 def load_layout(protocol: str) -> ProtocolLayout:
     """Return the layout of the messages of a protocol."""
-    found: ProtocolLayout = _load(protocol, "layout").LAYOUT
-    return found
+    return cast(ProtocolLayout, _load(protocol, "layout").LAYOUT)
 
 
 def load_machine(protocol: str) -> Machine:
     """Return the dialogs and timers of a protocol."""
-    found: Machine = _load(protocol, "machine")
-    return found
+    return cast(Machine, _load(protocol, "machine"))
 
 
 def role_name(protocol: str, letter: str) -> str:
-    """Return the name of a role (``C`` is the client), or the letter if the name is not known."""
+    """Return the name of a role (``C`` is the client), or the letter if the name is unknown."""
     return _roles(protocol).get(letter, letter)
 
 
 def role_letters(protocol: str) -> tuple[str, ...]:
-    """Return the letters of a protocol's roles; none if it is not known."""
+    """Return the letters of a protocol's roles; none if it is unknown."""
     return tuple(_roles(protocol))
 
 
 def _roles(protocol: str) -> Mapping[str, str]:
-    if not has_part(protocol, "machine"):
-        return {}
-    roles: Mapping[str, str] = getattr(_load(protocol, "machine"), "ROLES", {})
-    return roles
+    return getattr(load_machine(protocol), "ROLES", {}) if has_part(protocol, "machine") else {}
 
 
 def _load(protocol: str, part: str) -> Any:

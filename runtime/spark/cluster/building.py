@@ -36,20 +36,18 @@ from specwire.runtime.spark.errors import InputError
 OURS = "specwire"
 EXCLUDED = frozenset({"pyspark", "py4j", "ruff"})
 NEEDED = ("msgspec", "numpy", "pandas", "pyarrow")
-"""Distributions that every worker imports; without one of these an archive is useless."""
+"""Distributions that every worker imports."""
 
 SITE = "site-packages"
 LEVEL = 4
 """Compression level of gzip: 6 takes three times as long and saves five per cent."""
 
 _UNUSED_FOLDERS = frozenset({"__pycache__", "tests", "include"})
-_UNUSED_NOTES = frozenset({"RECORD", "INSTALLER", "REQUESTED", "direct_url.json"})
-"""Notes of pip about this installation; some name its folder."""
+_UNUSED_METADATA = frozenset({"RECORD", "INSTALLER", "REQUESTED", "direct_url.json"})
+"""Files of pip about this installation; some name its folder."""
 
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)\s*(?:\[(?P<extras>[^\]]*)\])?[^;]*(?:;(?P<marker>.*))?")
 _EXTRA_MARKER = re.compile(r"extra\s*==\s*['\"]([^'\"]+)['\"]")
-
-_MODE, _PROGRAM_MODE = 0o644, 0o755
 
 _LAUNCHER = """\
 #!/bin/sh
@@ -90,9 +88,9 @@ def write_package(folder: Path, jar: Path | None = None) -> Package:
         raise InputError(f"{folder}: the package would replace a file")
     present = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
     if others := sorted(present - {NOTE, ARCHIVE, JAR, JOB}):
-        raise InputError(f"{folder}: the folder holds something else ({others[0]}); name another")
+        raise InputError(f"{folder}: the folder has another file ({others[0]}); name another folder")
     distributions = find_distributions()
-    files = [file for name, one in distributions.items() for file in list_files(name, one)]
+    files = [file for name, found in distributions.items() for file in list_files(name, found)]
     archive = folder / ARCHIVE
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -107,7 +105,7 @@ def write_package(folder: Path, jar: Path | None = None) -> Package:
         note = Note(
             python=python_version(),
             platform=sysconfig.get_platform(),
-            distributions={name: one.version for name, one in distributions.items()},
+            distributions={name: found.version for name, found in distributions.items()},
             archive_octets=archive.stat().st_size,
             archive_sha256=digest,
             jar=jar is not None,
@@ -121,38 +119,39 @@ def write_package(folder: Path, jar: Path | None = None) -> Package:
 def find_distributions() -> dict[str, Distribution]:
     """Return the distributions that executors need by name, specwire included, sorted.
 
-    Raises InputError if a necessary one is not installed.
+    Raises InputError if one of `NEEDED` is not installed.
     """
     found: dict[str, Distribution] = {}
-    _follow(OURS, frozenset({"spark"}), found, set())
+    _add_distribution(OURS, frozenset({"spark"}), found, set())
     missing = [name for name in (OURS, *NEEDED) if name not in found]
     if missing:
         raise InputError(f"not installed: {', '.join(missing)}; pip install 'specwire[spark]'")
     return dict(sorted(found.items()))
 
 
-def _follow(
+def _add_distribution(
     name: str,
     extras: frozenset[str],
     found: dict[str, Distribution],
     seen: set[tuple[str, frozenset[str]]],
 ) -> None:
+    """Add a distribution and, recursively, its requirements."""
     if (name, extras) in seen:
         return
     seen.add((name, extras))
     try:
-        found[name] = one = distribution(name)
+        found[name] = distribution(name)
     except PackageNotFoundError:
         return
-    for line in one.requires or []:
+    for line in found[name].requires or []:
         required = _REQUIREMENT.match(line)
         if required is None:
             continue
         wanted = _EXTRA_MARKER.findall(required["marker"] or "")
         next_name = re.sub(r"[-_.]+", "-", required["name"]).lower()
         if next_name not in EXCLUDED and (not wanted or extras.intersection(wanted)):
-            chosen = (required["extras"] or "").replace(" ", "").split(",")
-            _follow(next_name, frozenset(filter(None, chosen)), found, seen)
+            chosen = re.findall(r"[\w.-]+", required["extras"] or "")
+            _add_distribution(next_name, frozenset(chosen), found, seen)
 
 
 def list_files(name: str, installed: Distribution) -> Iterator[tuple[str, Path]]:
@@ -179,36 +178,35 @@ def _our_files() -> Iterator[tuple[str, Path]]:
         for name in sorted(names):
             place = Path(folder, name)
             if place.suffix not in (".c", ".pyc"):
-                yield (PurePosixPath(OURS) / place.relative_to(root).as_posix()).as_posix(), place
+                yield f"{OURS}/{place.relative_to(root).as_posix()}", place
 
 
 def _is_used(path: PurePosixPath) -> bool:
     if ".." in path.parts or path.suffix in (".pyc", ".pth"):
         return False
     if path.parts[0].endswith(".dist-info"):
-        return path.name not in _UNUSED_NOTES
+        return path.name not in _UNUSED_METADATA
     return not _UNUSED_FOLDERS.intersection(path.parts)
 
 
 def launcher() -> str:
     """Return the shell script that is the archive's `bin/python`."""
-    return _LAUNCHER.format(
-        version=python_version(), platform=sysconfig.get_platform(), site=SITE, question=_QUESTION
-    )
+    values = {"version": python_version(), "platform": sysconfig.get_platform(), "site": SITE}
+    return _LAUNCHER.format(question=_QUESTION, **values)
 
 
 def write_archive(files: Iterable[tuple[str, Path]], out: Path) -> None:
-    """Write the archive of the launcher and of files, given as path in site-packages and location."""
+    """Write the archive of the launcher and of files, each as path in site-packages and location."""
+    script = launcher().encode()
     with (
         out.open("wb") as file,
         gzip.GzipFile("", "wb", LEVEL, file, mtime=0) as packed,
         tarfile.open(mode="w", fileobj=packed, format=tarfile.GNU_FORMAT) as tar,
     ):
-        script = launcher().encode()
-        tar.addfile(_entry("bin/python", len(script), _PROGRAM_MODE), io.BytesIO(script))
+        tar.addfile(_entry("bin/python", len(script), 0o755), io.BytesIO(script))
         for name, place in sorted(files):
             with place.open("rb") as content:
-                tar.addfile(_entry(f"{SITE}/{name}", place.stat().st_size, _MODE), content)
+                tar.addfile(_entry(f"{SITE}/{name}", place.stat().st_size, 0o644), content)
 
 
 def _entry(name: str, size: int, mode: int) -> tarfile.TarInfo:

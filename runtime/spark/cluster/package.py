@@ -74,10 +74,8 @@ def read_package(folder: Path) -> Package:
             f"{folder}: this is no package folder; `specwire pipeline package --out {folder}` writes one"
         ) from error
     package = Package(folder.resolve(), note)
-    missing = [
-        path.name for path in (package.archive, package.jar) if path is not None and not path.is_file()
-    ]
-    if missing:
+    files = filter(None, (package.archive, package.jar))
+    if missing := [path.name for path in files if not path.is_file()]:
         raise InputError(f"{folder}: the package is incomplete: {', '.join(missing)} is missing")
     if note.python != python_version():
         raise InputError(

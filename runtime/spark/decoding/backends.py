@@ -1,8 +1,8 @@
 """Back ends that decode frames on Spark: Java and Arrow, and Python as the reference of tests.
 
-All give the same rows, errors included. Modes, options and tables are expressions over that one
-result. Arrow and Python decode in Python workers, in batches of some thousand messages: `ARROW`
-calls the generated package's `columns.decode`, `PYTHON` calls `codec.decode` for each message.
+All return the same rows, errors included. Arrow and Python decode in Python workers, in batches of
+some thousand messages: `ARROW` calls the generated package's `columns.decode`, `PYTHON` calls
+`codec.decode` for each message.
 """
 
 from __future__ import annotations
@@ -30,8 +30,6 @@ BACKENDS = ("jvm", "arrow", "python")
 """Names of the back ends, in the order in which ``auto`` tries them."""
 
 Arrays: TypeAlias = "pa.Array[Any]"
-DecodeArrays = Callable[[str, Arrays, Arrays], pa.RecordBatch]
-"""Function from a protocol, frames and senders to the columns of ``columns.SCHEMA``."""
 
 _log = logging.getLogger(__name__)
 
@@ -83,7 +81,7 @@ def find_backend(name: str, spark: SparkSession, protocol: str) -> Backend:
 
 def load_backend(name: str) -> Backend:
     """Return the back end of a known name, available or not."""
-    # A client of Spark Connect may lack what the Java back end imports.
+    # A client of Spark Connect may lack py4j, which the Java back end imports.
     if name == "jvm":
         from specwire.runtime.spark.decoding.jvm import JVM
 
@@ -95,10 +93,12 @@ def load_backend(name: str) -> Backend:
 class ArrowBackend:
     """Back end that decodes with a function of Arrow arrays.
 
-    Python workers import it on first use.
+    Attributes:
+        decode_arrays: function of a protocol, frames and senders; returns the columns of
+            ``columns.SCHEMA``.
     """
 
-    decode_arrays: DecodeArrays
+    decode_arrays: Callable[[str, Arrays, Arrays], pa.RecordBatch]
 
     def available(self, spark: SparkSession, protocol: str) -> str | None:
         """Ship the package to Python workers; see `Backend`."""

@@ -62,18 +62,20 @@ def from_specwire(
         InputError: an argument is unknown or cannot apply to a column, or there is no active Spark
             session.
     """
-    asked = read_options({"mode": mode, **options}, OPTIONS)
-    if asked.mode is Mode.DROPMALFORMED:
+    checked = read_options({"mode": mode, **options}, OPTIONS)
+    if checked.mode is Mode.DROPMALFORMED:
         raise InputError("a column cannot drop rows: use PERMISSIVE and filter on _error, or use decode()")
-    if len(asked.message) > 1:
+    if len(checked.message) > 1:
         raise InputError(
-            f"option 'message' names {', '.join(asked.message)}; from_specwire() takes one class, or none for all"
+            f"option 'message' names {', '.join(checked.message)}; from_specwire() takes one class, or none for all"
         )
-    protocol = resolve_dialect(protocol, asked.dialect)
-    check_messages(protocol, asked.message)
-    chosen = find_backend(backend, _active_session("from_specwire"), protocol)
-    found = chosen.column(_column(data), protocol, _sender(sender, protocol))
-    return shape_struct(found, protocol, asked).alias(f"from_specwire({protocol})")
+    protocol = resolve_dialect(protocol, checked.dialect)
+    check_messages(protocol, checked.message)
+    if isinstance(sender, str):
+        sender = F.lit(sender) if sender in role_letters(protocol) else F.col(sender)
+    decoder = find_backend(backend, _active_session("from_specwire"), protocol)
+    found = decoder.column(_column(data), protocol, sender)
+    return shape_struct(found, protocol, checked).alias(f"from_specwire({protocol})")
 
 
 def to_specwire(
@@ -99,15 +101,15 @@ def to_specwire(
     Raises:
         InputError: an argument is unknown, or there is no active Spark session.
     """
-    wanted = read_options({"mode": mode}, ("mode",)).mode
-    if wanted is Mode.DROPMALFORMED:
+    checked = read_options({"mode": mode}, ("mode",))
+    if checked.mode is Mode.DROPMALFORMED:
         raise InputError("a column cannot drop rows: use PERMISSIVE and filter the nulls, or use encode()")
     schemas = load_schemas(protocol)
     ship_packages(_active_session("to_specwire"), protocol)
     if message is not None and message not in schemas.SCHEMAS:
         raise InputError(f"{protocol} has no message {message!r}; it has {', '.join(schemas.SCHEMAS)}")
 
-    def conclude(encoded: Column) -> Column:
+    def frames_or_error(encoded: Column) -> Column:
         frames, error = encoded["frames"], encoded["error"]
         found = frames
         if single_frame:
@@ -115,8 +117,9 @@ def to_specwire(
             several = F.concat(F.lit("the message has "), count.cast("string"), F.lit(" frames, not one"))
             error = F.coalesce(error, F.when(frames.isNotNull() & (count != 1), several))
             found = F.get(frames, F.lit(0))
-        failure = F.raise_error(F.concat(F.lit(f"{protocol}: "), error))
-        return F.when(error.isNull(), found).otherwise(failure if wanted is Mode.FAILFAST else F.lit(None))
+        if checked.mode is not Mode.FAILFAST:
+            return F.when(error.isNull(), found)
+        return F.when(error.isNull(), found).otherwise(F.raise_error(F.concat(F.lit(f"{protocol}: "), error)))
 
     column = _column(data)
     if message is None:
@@ -125,7 +128,7 @@ def to_specwire(
         encoded = encode_decoded(sent, type, protocol)
     else:
         encoded = encode_message(column, message, protocol)
-    return once(encoded, conclude).alias(f"to_specwire({protocol})")
+    return once(encoded, frames_or_error).alias(f"to_specwire({protocol})")
 
 
 def register_functions(spark: SparkSession) -> None:
@@ -137,8 +140,8 @@ def register_functions(spark: SparkSession) -> None:
     """
     java, others = load_backend("jvm"), REGISTRY.others()
     ours = [protocol for protocol in known_protocols() if protocol not in others]
-    # One jar has the decoders of all protocols that come with specwire, so one question answers for
-    # them: each costs a query that Spark analyses.
+    # One jar has the decoders of all protocols that come with specwire, so one check is enough.
+    # Each check costs a query that Spark analyses.
     unavailable = java.available(spark, ours[0])
     for protocol in known_protocols():
         if java.available(spark, protocol) if protocol in others else unavailable:
@@ -154,9 +157,3 @@ def _active_session(caller: str) -> SparkSession:
 
 def _column(data: Column | str) -> Column:
     return F.col(data) if isinstance(data, str) else data
-
-
-def _sender(sender: Column | str | None, protocol: str) -> Column | None:
-    if isinstance(sender, str):
-        return F.lit(sender) if sender in role_letters(protocol) else F.col(sender)
-    return sender

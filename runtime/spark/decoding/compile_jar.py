@@ -1,11 +1,11 @@
 """Compiler of the Java decoders: ``python -m specwire.runtime.spark.decoding.compile_jar``.
 
-The build is reproducible. Entries are sorted and have the same time. They are not compressed,
-because releases of zlib write different octets. The jar is written under a temporary name and
-renamed when it is complete.
+The build is reproducible: entries are sorted, have the same time, and are not compressed, because
+releases of zlib write different octets. The jar is written under a temporary name and renamed when
+it is complete.
 
-The decoder of a package that does not come with specwire is compiled when it is first used. Its jar
-is in the user's cache folder. It is compiled against the classes of specwire's jar.
+The decoder of a package that does not come with specwire is compiled when it is first used, against
+the classes of specwire's jar. Its jar is in the user's cache folder.
 """
 
 from __future__ import annotations
@@ -73,17 +73,17 @@ def compile_jar(javac: Path, jar: Path = JAR) -> None:
     _write_classes(jar, f"{DIGEST}: {digest}\r\n", javac, java_sources())
 
 
-def _write_classes(jar: Path, noted: str, javac: Path, sources: list[Path], *beside: Path) -> None:
-    """Compile sources into `jar`, with `noted` in its manifest."""
+def _write_classes(jar: Path, attributes: str, javac: Path, sources: list[Path], *jars: Path) -> None:
+    """Compile sources into `jar`, with additional attributes in its manifest."""
     with tempfile.TemporaryDirectory(prefix="specwire-java-") as folder:
-        compile_classes(javac, sources, Path(folder), *beside)
+        compile_classes(javac, sources, Path(folder), *jars)
         classes = Path(folder).rglob("*.class")
         entries = {path.relative_to(folder).as_posix(): path.read_bytes() for path in classes}
-    write_jar(jar, {MANIFEST: f"Manifest-Version: 1.0\r\n{noted}\r\n".encode(), **entries})
+    write_jar(jar, {MANIFEST: f"Manifest-Version: 1.0\r\n{attributes}\r\n".encode(), **entries})
 
 
-def compile_classes(javac: Path, sources: list[Path], folder: Path, *beside: Path) -> None:
-    """Compile Java sources into `folder`, against Spark's classes and the jars `beside`.
+def compile_classes(javac: Path, sources: list[Path], folder: Path, *jars: Path) -> None:
+    """Compile Java sources into `folder`, against Spark's classes and those in `jars`.
 
     Warnings are errors.
 
@@ -94,16 +94,8 @@ def compile_classes(javac: Path, sources: list[Path], folder: Path, *beside: Pat
         raise CompileError("there are no Java sources: run `specwire generate`")
     spark = Path(pyspark.__file__).parent / "jars" / "*"
     # Manifests of Spark's jars name other jars that do not exist; "-path" disables that warning.
-    options = [
-        "--release",
-        str(JAVA_VERSION),
-        "-encoding",
-        "UTF-8",
-        "-proc:none",
-        "-Xlint:all,-path",
-        "-Werror",
-    ]
-    paths = ["-cp", os.pathsep.join(map(str, (spark, *beside))), "-d", str(folder)]
+    options = f"--release {JAVA_VERSION} -encoding UTF-8 -proc:none -Xlint:all,-path -Werror".split()
+    paths = ["-cp", os.pathsep.join(map(str, (spark, *jars))), "-d", str(folder)]
     command = [str(javac), *options, *paths, *map(str, sources)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=COMPILING_S, check=False)
     if run.returncode:

@@ -26,6 +26,7 @@ from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import ArrayType, BinaryType, DataType, StringType, StructField, StructType
 
 from specwire.generated.errors import EncodeError
+from specwire.runtime.spark.decoding.decode import name_message
 from specwire.runtime.spark.decoding.options import CAPTURE, ENVELOPE, FRAMES, Mode, name_noted, read_options
 from specwire.runtime.spark.decoding.tables import stated_protocol
 from specwire.runtime.spark.errors import InputError
@@ -59,13 +60,13 @@ def encode(
         InputError: an argument is unknown, or `frame` has no column of a message.
     """
     protocol = protocol or stated_protocol(frame)
-    wanted = read_options({"mode": mode}).mode
-    held, noted = _table(frame, protocol, message) if message else _decoded(frame, protocol)
+    checked = read_options({"mode": mode})
+    messages, noted = _table(frame, protocol, message) if message else _decoded(frame, protocol)
     ship_packages(frame.sparkSession, protocol)
-    rows = frame.select(*noted, held.alias("_held"))
-    sent = rows.schema["_held"].dataType
-    encoded = encode_decoded(wire(F.col("_held"), sent), sent, protocol).alias("_encoded")
-    return _conclude(rows.select(*rows.columns[:-1], encoded), wanted)
+    rows = frame.select(*noted, messages.alias("_messages"))
+    sent = rows.schema["_messages"].dataType
+    encoded = encode_decoded(wire(F.col("_messages"), sent), sent, protocol).alias("_encoded")
+    return _apply_mode(rows.select(*rows.columns[:-1], encoded), checked.mode)
 
 
 def encode_decoded(sent: Column, type: DataType, protocol: str) -> Column:
@@ -82,9 +83,9 @@ def encode_message(data: Column, message: str, protocol: str) -> Column:
 
     def encode_rows(rows: pa.Array) -> pa.Array:  # type: ignore[type-arg]
         lists: Any = rows
-        there = lists.value_lengths().to_numpy()
+        lengths = lists.value_lengths().to_numpy()
         encoded: Any = encode_array(lists.flatten(), load_columns(protocol).encode, message)
-        found: Arrays = encoded.take(pa.array(np.cumsum(there) - 1, mask=there == 0))
+        found: Arrays = encoded.take(pa.array(np.cumsum(lengths) - 1, mask=lengths == 0))
         return found
 
     # A null struct is sent as an empty list, because it would have null lists.
@@ -99,15 +100,11 @@ def _function(encode_rows: Callable[..., Any]) -> Callable[[Column], Column]:
 
 def encode_array(rows: Arrays, encode_batch: EncodeBatch, message: str | None = None) -> Arrays:
     """Return frames and errors of structs of decoded columns, or of the fields of `message`."""
-    if message is None:
-        structs: Any = rows
-        batch = pa.RecordBatch.from_arrays(structs.flatten(), names=[field.name for field in rows.type])
-    else:
-        batch = pa.RecordBatch.from_arrays([rows], names=[message])
-    parts = [*_encode_parts(batch, encode_batch)] or [(pa.array([], _FRAMES), pa.array([], pa.string()))]
-    frames = pa.concat_arrays([part[0] for part in parts])
-    errors = pa.concat_arrays([part[1] for part in parts])
-    return pa.StructArray.from_arrays([frames, errors], names=ENCODED.fieldNames())
+    structs: Any = rows if message is None else pa.StructArray.from_arrays([rows], names=[message])
+    batch = pa.RecordBatch.from_struct_array(structs)
+    frames, errors = zip(*_encode_parts(batch, encode_batch), strict=True)
+    arrays = [pa.concat_arrays(frames), pa.concat_arrays(errors)]
+    return pa.StructArray.from_arrays(arrays, names=ENCODED.fieldNames())
 
 
 def _encode_parts(rows: pa.RecordBatch, encode_batch: EncodeBatch) -> Iterator[tuple[Arrays, Arrays]]:
@@ -116,10 +113,8 @@ def _encode_parts(rows: pa.RecordBatch, encode_batch: EncodeBatch) -> Iterator[t
         yield encode_batch(rows), pa.nulls(rows.num_rows, pa.string())
     except EncodeError as error:
         if rows.num_rows == 1:
-            yield (
-                pa.array([None], _FRAMES),
-                pa.array([str(error).removeprefix(f"row {error.row}: ")], pa.string()),
-            )
+            reason = str(error).removeprefix(f"row {error.row}: ")
+            yield pa.array([None], _FRAMES), pa.array([reason], pa.string())
             return
         half = rows.num_rows // 2
         yield from _encode_parts(rows.slice(0, half), encode_batch)
@@ -129,12 +124,12 @@ def _encode_parts(rows: pa.RecordBatch, encode_batch: EncodeBatch) -> Iterator[t
 def _decoded(frame: DataFrame, protocol: str) -> tuple[Column, list[Column]]:
     """Return the decoded columns of rows as one struct, and the tap's columns."""
     schemas = load_schemas(protocol)
-    there = [name for name in schemas.DECODED.fieldNames() if name in frame.columns]
-    if not {FRAMES, *schemas.SCHEMAS} & set(there):
+    names = [name for name in schemas.DECODED.fieldNames() if name in frame.columns]
+    if not {FRAMES, *schemas.SCHEMAS} & set(names):
         raise InputError(
-            f"the DataFrame has no column of a message of {protocol}: encode() takes what decode() gives"
+            f"the DataFrame has no column of a message of {protocol}: encode() takes rows of decode()"
         )
-    return F.struct(*there), _renamed(frame, schemas.DECODED)
+    return F.struct(*names), _renamed(frame, schemas.DECODED)
 
 
 def _table(frame: DataFrame, protocol: str, message: str) -> tuple[Column, list[Column]]:
@@ -144,7 +139,7 @@ def _table(frame: DataFrame, protocol: str, message: str) -> tuple[Column, list[
         raise InputError(f"{protocol} has no message {message!r}; it has {', '.join(schemas.SCHEMAS)}")
     fields = [name for name in schemas.SCHEMAS[message].fieldNames() if name in frame.columns]
     if not fields:
-        raise InputError(f"the DataFrame has no column of {message}: encode() takes what tables() gives")
+        raise InputError(f"the DataFrame has no column of {message}: encode() takes a table of tables()")
     return F.struct(F.struct(*fields).alias(message)), _renamed(frame, schemas.TABLES[message])
 
 
@@ -158,8 +153,8 @@ def _renamed(frame: DataFrame, beside: StructType) -> list[Column]:
     ]
 
 
-def _conclude(rows: DataFrame, mode: Mode) -> DataFrame:
-    """Return the columns of a capture; treat rows without frames according to the mode."""
+def _apply_mode(rows: DataFrame, mode: Mode) -> DataFrame:
+    """Return the columns of a capture; keep, drop or fail rows without frames by mode."""
     noted = [name for name in rows.columns if name != "_encoded"]
     error = F.col("_encoded.error")
     columns: list[Column | str] = [
@@ -172,11 +167,8 @@ def _conclude(rows: DataFrame, mode: Mode) -> DataFrame:
     elif mode is Mode.DROPMALFORMED:
         rows = rows.where(error.isNull())
     else:
-        names = [
-            F.coalesce(F.col(name).cast("string"), F.lit("?")) for name in ("seq", "tap") if name in noted
-        ]
-        parts = [F.lit("message "), F.concat_ws(" of tap ", *names), F.lit(": ")] if names else []
-        failure = F.raise_error(F.concat(*parts, error)).cast("boolean")
+        text = F.concat_ws(": ", name_message(noted, "seq", "tap"), error)
+        failure = F.raise_error(text).cast("boolean")
         rows = rows.where(F.when(error.isNotNull(), failure).otherwise(True))
     return rows.select(*columns)
 

@@ -1,9 +1,9 @@
-"""Java back end: generated functions that decode inside Spark's own process.
+"""Java back end: generated functions that decode inside Spark's Java process.
 
 Neither frames nor fields are sent to Python. The classes are in a jar
 (`specwire.runtime.spark.session.target`). A session has it from its start or receives it here. The
-classes form a catalog of functions: ``specwire.from_flux(value)`` and so on. Spark passes its
-internal values to them. For functions of `registerJavaFunction` it would convert every value, which
+classes are a catalog of functions: ``specwire.from_flux(value)`` and so on. Spark passes its
+internal values to them. For functions of `registerJavaFunction` it converts every value, which
 takes longer than decoding.
 """
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import zipfile
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -28,7 +27,7 @@ from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_layout
 from specwire.runtime.spark.session.executors import shipping_folder
 from specwire.runtime.spark.session.java import describe_failure
-from specwire.runtime.spark.session.target import JAR, has_decoder, jar_trouble, sources_digest
+from specwire.runtime.spark.session.target import JAR, jar_trouble, sources_digest
 
 CATALOG = "specwire"
 """Name of the catalog of functions in a session."""
@@ -49,15 +48,15 @@ class JavaBackend:
             jar, reason = package_jar(package) if package.origin else (None, "")
             if reason:
                 return reason
-            if jar is None and not has_decoder(protocol, JAR):
-                return f"{JAR} has no decoder for {protocol}: run `specwire generate`, then `make jar`"
             if _result_type(spark, protocol, jar) != struct_type(protocol).simpleString():
-                return "the session has Java decoders of another version: open it again, without their jar"
+                return (
+                    "the session has Java decoders of another version: open a new session without their jar"
+                )
         except PackageError as error:
             raise InputError(str(error)) from error
         except (PySparkException, Py4JError) as error:
             return f"Spark cannot load the Java decoders: {describe_failure(error)}"
-        except (OSError, zipfile.BadZipFile) as error:
+        except OSError as error:
             return f"{JAR} cannot be passed to Spark: {error}"
         return None
 

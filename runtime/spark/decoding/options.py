@@ -44,7 +44,7 @@ class Mode(StrEnum):
 
 
 class Options(msgspec.Struct, frozen=True):
-    """Options of one reading."""
+    """Options of `decode` and of the data source."""
 
     mode: Mode = Mode.PERMISSIVE
     dialect: str = ""
@@ -66,28 +66,29 @@ KNOWN: tuple[str, ...] = Options.__struct_fields__
 PLAIN = Options()
 
 
-def _column(name: str, kind: DataType, comment: str, *, nullable: bool = True) -> StructField:
+def commented(name: str, kind: DataType, comment: str, *, nullable: bool = True) -> StructField:
+    """Return a column with a comment."""
     return StructField(name, kind, nullable, {"comment": comment})
 
 
 ENVELOPE = StructType(
     [
-        _column("ts", TimestampType(), "when the tap saw the message, to the microsecond, UTC"),
-        _column("mono", LongType(), "the tap's monotonic clock, nanoseconds"),
-        _column("seq", LongType(), "count of the tap's messages, from 0, without gaps"),
-        _column("protocol", StringType(), "name of the generated package, as the tap stated it"),
-        _column("tap", StringType(), "id of the tap"),
-        _column("conversation", StringType(), "one connection, as the tap names it"),
-        _column("sender", StringType(), "role letter of the side that sent the message"),
-        _column("peer", StringType(), "the other side's identity, as the tap saw it"),
+        commented("ts", TimestampType(), "when the tap saw the message, to the microsecond, UTC"),
+        commented("mono", LongType(), "the tap's monotonic clock, nanoseconds"),
+        commented("seq", LongType(), "count of the tap's messages, from 0, without gaps"),
+        commented("protocol", StringType(), "name of the generated package, as the tap stated it"),
+        commented("tap", StringType(), "id of the tap"),
+        commented("conversation", StringType(), "one connection, as the tap names it"),
+        commented("sender", StringType(), "role letter of the side that sent the message"),
+        commented("peer", StringType(), "the other side's identity, as the tap saw it"),
     ]
 )
 """Columns that a tap records about a message, besides its frames."""
 
-EDITION = _column("edition", StringType(), "edition of the specification, as the tap stated it")
+EDITION = commented("edition", StringType(), "edition of the specification, as the tap stated it")
 """Column that the pipeline adds from the metadata of a segment."""
 
-CAPTURE = StructType([*ENVELOPE, _column("frames", ArrayType(BinaryType()), "the message, frame by frame")])
+CAPTURE = StructType([*ENVELOPE, commented("frames", ArrayType(BinaryType()), "the message, frame by frame")])
 
 OCTETS = StructField(
     "octets", LongType(), False, metadata={"comment": "octets of all frames", "unit": "octets"}
@@ -104,11 +105,11 @@ FRAMES = "_frames"
 PROTOCOL = "protocol"
 """Metadata key of `_message` with the protocol's name."""
 
-RECORD_ID = _column("_record_id", StringType(), "The tap and its count: tap/seq.", nullable=False)
-RECORD_FRAMES = _column(
+RECORD_ID = commented("_record_id", StringType(), "The tap and its count: tap/seq.", nullable=False)
+RECORD_FRAMES = commented(
     "_record_frames", ArrayType(BinaryType()), "The raw frames of the message, decoded or not."
 )
-INPUT_FILE = _column("_input_file", StringType(), "The file that the message is from.", nullable=False)
+INPUT_FILE = commented("_input_file", StringType(), "The file that the message is from.", nullable=False)
 ADDED = (RECORD_ID, RECORD_FRAMES, INPUT_FILE)
 """Columns that options of `decode` add after those of the capture."""
 
@@ -166,22 +167,20 @@ def one_of(option: str, word: str, known: Sequence[str], given: object) -> str:
 
 
 def resolve_dialect(protocol: str, dialect: str) -> str:
-    """Return the name of the package for a dialect of a protocol.
-
-    Raise InputError if there is none.
-    """
-    name = f"{protocol}_{dialect}" if dialect else protocol
-    if not dialect or name in known_protocols():
-        return name
-    others = [known for known in known_protocols() if known.startswith(f"{protocol}_")]
-    has = " and ".join(known.removeprefix(f"{protocol}_") for known in others) or "no dialect but its own"
+    """Return the name of the package for a dialect of a protocol; InputError if there is none."""
+    prefix = f"{protocol}_"
+    known = known_protocols()
+    if not dialect or prefix + dialect in known:
+        return prefix + dialect if dialect else protocol
+    others = [name.removeprefix(prefix) for name in known if name.startswith(prefix)]
+    has = " and ".join(others) or "no dialect but its own"
     raise InputError(f"option 'dialect' is {dialect!r}; {protocol} has {has}")
 
 
-def check_messages(protocol: str, asked: Sequence[str]) -> None:
+def check_messages(protocol: str, messages: Sequence[str]) -> None:
     """Raise InputError for a message that the protocol does not have."""
     known = load_schemas(protocol).SCHEMAS
-    for name in asked:
+    for name in messages:
         if name not in known:
             raise InputError(f"option 'message' names {name!r}; {protocol} has {', '.join(known)}")
 
@@ -224,32 +223,32 @@ def decoded_fields(protocol: str) -> dict[str, StructField]:
     return {field.name: field for field in fields}
 
 
-def schema_of(protocol: str, asked: Options) -> StructType:
+def schema_of(protocol: str, options: Options) -> StructType:
     """Return the columns that `decode` returns for a capture with these options."""
-    return StructType([field for field, _ in asked_fields(protocol, asked)])
+    return StructType([field for field, _ in selected_fields(protocol, options)])
 
 
-def struct_type(protocol: str, asked: Options = PLAIN) -> StructType:
+def struct_type(protocol: str, options: Options = PLAIN) -> StructType:
     """Return the struct type of back ends, or of `from_specwire` if there are options."""
     decoded = load_schemas(protocol).DECODED.fieldNames()
-    return StructType([*(field for field in schema_of(protocol, asked) if field.name in decoded), COUNT])
+    return StructType([*(field for field in schema_of(protocol, options) if field.name in decoded), COUNT])
 
 
-def asked_fields(protocol: str, asked: Options) -> Iterator[tuple[StructField, StructField]]:
-    """Yield each column asked for: the field after and before the options are applied."""
-    messages, only = load_schemas(protocol).SCHEMAS, _only(asked.columns)
-    always = {"_message": True, "_error": True, FRAMES: True, RECORD_ID.name: asked.record_id}
-    always |= {RECORD_FRAMES.name: asked.record_frames, INPUT_FILE.name: asked.input_file}
+def selected_fields(protocol: str, options: Options) -> Iterator[tuple[StructField, StructField]]:
+    """Yield each selected column: the field after and before the options are applied."""
+    messages, only = load_schemas(protocol).SCHEMAS, _only(options.columns)
+    always = {"_message": True, "_error": True, FRAMES: True, RECORD_ID.name: options.record_id}
+    always |= {RECORD_FRAMES.name: options.record_frames, INPUT_FILE.name: options.input_file}
     for name, field in decoded_fields(protocol).items():
         if not always.get(name, not only or name.casefold() in only):
             continue
         if name == "_message":
-            named = {**field.metadata, PROTOCOL: protocol}
-            yield StructField(name, field.dataType, field.nullable, named), field
+            metadata = {**field.metadata, PROTOCOL: protocol}
+            yield StructField(name, field.dataType, field.nullable, metadata), field
         elif name not in messages:
             yield field, field
-        elif not asked.message or name in asked.message:
-            type = _becomes(messages[name], only.get(name.casefold(), ()), asked)
+        elif not options.message or name in options.message:
+            type = _message_type(messages[name], only.get(name.casefold(), ()), options)
             yield StructField(name, type, field.nullable, field.metadata), field
 
 
@@ -265,12 +264,12 @@ def _only(columns: Collection[str]) -> Mapping[str, set[str]]:
     return found
 
 
-def _becomes(fields: StructType, only: Collection[str], asked: Options) -> StructType:
-    """Return the struct of a message with the fields asked for; `debug` adds their octets."""
+def _message_type(fields: StructType, only: Collection[str], options: Options) -> StructType:
+    """Return the struct of a message with the selected fields; `debug` adds their octets."""
     kept = [field for field in fields if not only or field.name.casefold() in only]
-    twins = [hex_field(field, fields) for field in kept] if asked.debug else []
-    found = StructType([*kept, *twins])
-    return cast(StructType, _with_longs(found)) if asked.u64 == "long" else found
+    octets = [hex_field(field, fields) for field in kept] if options.debug else []
+    found = StructType([*kept, *octets])
+    return cast(StructType, _with_longs(found)) if options.u64 == "long" else found
 
 
 def _with_longs(type: DataType) -> DataType:
@@ -288,7 +287,7 @@ def _with_longs(type: DataType) -> DataType:
 def hex_field(field: StructField, beside: StructType) -> StructField:
     """Return the column of a field's octets, under a name that no other field has."""
     name = unused_name(f"{field.name}_hex", beside.fieldNames())
-    return _column(name, _hex_type(field.dataType), f"Octets of {field.name}, hexadecimal.")
+    return commented(name, _hex_type(field.dataType), f"Octets of {field.name}, hexadecimal.")
 
 
 def unused_name(name: str, taken: Iterable[str]) -> str:

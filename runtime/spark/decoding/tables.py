@@ -3,7 +3,7 @@
 A table has the tap's columns, then the columns that options of `decode` added, then the columns of
 the generated `schema.TABLES`. These are the message's fields, null only if the field is optional,
 and columns derived from them: a boolean for each flag, and the JSON text of a payload. A type that
-never occurred has an empty table, because readers rely on all tables. Rows that did not decode are
+did not occur has an empty table, so that the set of tables is fixed. Rows that did not decode are
 in `ERRORS` with the error and their raw frames. This includes texts that are not UTF-8.
 
 If a field has the name of one of the tap's columns (a message may have a ``sender``), the tap's
@@ -62,25 +62,22 @@ def tables(
     """
     protocol = protocol or stated_protocol(decoded)
     stored = schema or decoded.schema
-    there = [name for name in load_schemas(protocol).SCHEMAS if name in stored.fieldNames()]
     typed = {
         name: _message_table(decoded, stored, protocol, name, flags=flags, json_as=json_as, maps=maps)
-        for name in there
+        for name in load_schemas(protocol).SCHEMAS
+        if name in stored.fieldNames()
     }
     return {**typed, ERRORS: _error_table(decoded, stored, protocol)}
 
 
 def stated_protocol(decoded: DataFrame) -> str:
-    """Return the protocol of decoded rows from their metadata.
-
-    Raise InputError if it is missing.
-    """
-    fields = {field.name: field for field in decoded.schema}
-    if "_message" not in fields:
-        raise InputError("the DataFrame has no column '_message': tables() takes what decode() gives")
-    name = fields["_message"].metadata.get(PROTOCOL)
+    """Return the protocol of decoded rows from their metadata; InputError if it is missing."""
+    schema = decoded.schema
+    if "_message" not in schema.fieldNames():
+        raise InputError("the DataFrame has no column '_message': it must be rows of decode()")
+    name = schema["_message"].metadata.get(PROTOCOL)
     if name is None:
-        raise InputError("the DataFrame does not say which protocol it was decoded as: name it")
+        raise InputError("the DataFrame does not state its protocol: name it in the argument 'protocol'")
     return str(name)
 
 
@@ -98,21 +95,20 @@ def _message_table(
     stored = schema[message].dataType
     assert isinstance(stored, StructType)
     table = load_schemas(protocol).TABLES[message]
-    there = {field.name: field for field in stored}
+    fields = {field.name: field for field in stored}
     columns: dict[str, Column] = {}
     for field in table:
-        if field.name in there:
-            columns[field.name] = _field(message, field, there[field.name])
-        elif field.metadata.get("of") in there:
+        if field.name in fields:
+            columns[field.name] = _field(message, field, fields[field.name])
+        elif field.metadata.get("of") in fields:
             if "mask" in field.metadata and flags:
                 columns[field.name] = _flag(message, field)
             elif "mask" not in field.metadata and json_as is not None:
                 columns[field.name] = _json(message, field, json_as)
-    extra = (field for field in stored if field.name not in table.fieldNames())
-    columns |= {field.name: _plain(message, field) for field in extra}  # what decode(debug=True) adds
-    columns |= {
-        field.name: F.col(field.name) for field in schema if message in field.metadata.get(PAYLOAD_OF, ())
-    }  # what with_payloads() adds
+    octets = (field for field in stored if field.name not in table.fieldNames())  # decode(debug=True)
+    columns |= {field.name: _plain(message, field) for field in octets}
+    payloads = (field.name for field in schema if message in field.metadata.get(PAYLOAD_OF, ()))
+    columns |= {name: F.col(name) for name in payloads}
     if maps:
         columns |= _maps(message, stored, columns)
     rows = decoded.where(F.col("_message") == message)
@@ -242,7 +238,7 @@ def with_payloads(decoded: DataFrame, payloads: Sequence[Payload]) -> DataFrame:
         missing = [message for message, _ in payload.places if message not in there]
         if missing:
             raise InputError(
-                f"the DataFrame has no column {missing[0]!r}: with_payloads() takes what decode() gives"
+                f"the DataFrame has no column {missing[0]!r}: with_payloads() takes rows of decode()"
             )
         type = from_arrow_type(payload.type)
         assert isinstance(type, StructType)
@@ -277,15 +273,12 @@ def quote_text(text: str) -> str:
 
 
 def column_lines(schema: StructType) -> Iterator[str]:
-    """Yield ``name TYPE NOT NULL COMMENT '…'`` for each field.
-
-    Spark reads the joined lines as a schema.
-    """
+    """Yield ``name TYPE NOT NULL COMMENT '…'`` for each field, as Spark's DDL has them."""
     for field in schema.fields:
         comment = field.metadata.get("comment", "")
         required = "" if field.nullable else " NOT NULL"
-        said = f" COMMENT {quote_text(comment)}" if comment else ""
-        yield f"{quote_name(field.name)} {_sql_type(field.dataType)}{required}{said}"
+        commented = f" COMMENT {quote_text(comment)}" if comment else ""
+        yield f"{quote_name(field.name)} {_sql_type(field.dataType)}{required}{commented}"
 
 
 def _sql_type(type: DataType) -> str:

@@ -1,8 +1,8 @@
 """Alerts on Spark: `transformWithState` watches every conversation of a growing capture.
 
-    segments --notice--> bundles --by tap and conversation--> Watcher --> alerts --> OUT/alerts
+    segments --BundleSource--> bundles --by conversation--> ConversationWatcher --> OUT/alerts
 
-The memory of a conversation (`specwire.runtime.spark.live.conversing`) is one value in Spark's
+The state of a conversation (`specwire.runtime.spark.live.conversations`) is one value in Spark's
 state store, and silence is a processing-time timer. Both survive a restart. The session needs
 `STATE_SETTINGS`.
 
@@ -13,14 +13,14 @@ own files.
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -35,8 +35,6 @@ from pyspark.sql.streaming.stateful_processor import (
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
-    DataType,
-    DateType,
     LongType,
     Row,
     StringType,
@@ -45,14 +43,23 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from specwire.runtime.spark.errors import InputError, JobError
-from specwire.runtime.spark.live.conversing import Alert, Conversation, Noticed, Rules, notice, pack, unpack
+from specwire.runtime.spark.decoding.options import commented
+from specwire.runtime.spark.errors import JobError
+from specwire.runtime.spark.live.conversations import (
+    Alert,
+    Conversation,
+    Rules,
+    pack,
+    read_bundles,
+    unpack,
+)
 from specwire.runtime.spark.pipeline.store import ROW_SCHEMA
 from specwire.runtime.spark.reading.capture import register_source
-from specwire.runtime.spark.reading.stream import FolderStream, Wanted, read_patience
-from specwire.runtime.spark.session.executors import literal_path
+from specwire.runtime.spark.reading.stream import FolderStream, SegmentPart, read_stream_options
 
-FORMAT = "specwire_noticed"
+State = TypeVar("State", bound=msgspec.Struct)
+
+FORMAT = "specwire_watched"
 
 STATE_SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": (
@@ -70,39 +77,36 @@ BUNDLES = StructType(
 )
 
 
-def _column(name: str, kind: DataType, comment: str) -> StructField:
-    return StructField(name, kind, metadata={"comment": comment})
-
-
 ALERTS = StructType(
     [
-        _column("ts", TimestampType(), "when it happened by the tap's clock; for silence, when last heard"),
-        _column("raised", TimestampType(), "when it was found, by the clock of the watcher"),
-        _column("kind", StringType(), "violation, undecodable or silent"),
-        _column("protocol", StringType(), "name of the generated package"),
-        _column("tap", StringType(), "id of the tap"),
-        _column("conversation", StringType(), "one connection, as the tap names it"),
-        _column("peer", StringType(), "the other side's identity, as the tap saw it"),
-        _column("sender", StringType(), "role letter of the side that did it"),
-        _column("seq", LongType(), "count of the message within its tap; null for silence"),
-        _column("message", StringType(), "class name of the message; null where there is none"),
-        _column("state", StringType(), "state of the dialog, of each dialog that it may be"),
-        _column("expected", ArrayType(StringType()), "what the dialog would have allowed, as ROLE:Message"),
-        _column("text", StringType(), "the finding as one sentence"),
-        _column("suppressed", LongType(), "earlier findings of the conversation that were not told"),
+        commented(
+            "ts", TimestampType(), "time of the message by the tap's clock; for silence, of the last one"
+        ),
+        commented("raised", TimestampType(), "when it was found, by the watcher's clock"),
+        commented("kind", StringType(), "violation, undecodable or silent"),
+        commented("protocol", StringType(), "name of the generated package"),
+        commented("tap", StringType(), "id of the tap"),
+        commented("conversation", StringType(), "one connection, as the tap names it"),
+        commented("peer", StringType(), "the other side's identity, as the tap saw it"),
+        commented("sender", StringType(), "role letter of the side that caused it"),
+        commented("seq", LongType(), "count of the message within its tap; null for silence"),
+        commented("message", StringType(), "class name of the message; null where there is none"),
+        commented("state", StringType(), "state of the dialog, or of each possible dialog"),
+        commented(
+            "expected",
+            ArrayType(StringType()),
+            "messages that the dialog would have allowed, as ROLE:Message",
+        ),
+        commented("text", StringType(), "reason as one sentence"),
+        commented("suppressed", LongType(), "earlier alerts of the conversation that were only counted"),
     ]
 )
 """The table of alerts."""
 
 TABLE = "alerts"
 
-DATE = StructField("date", DateType(), metadata={"comment": "of ts, in UTC"})
 
-Line = Callable[[Mapping[str, object]], None]
-"""Called with one alert, in JSON types."""
-
-
-class NoticedSource(DataSource):
+class BundleSource(DataSource):
     """Data source of bundles of messages; its options are those of a stream, and ``protocol``."""
 
     @classmethod
@@ -117,21 +121,18 @@ class NoticedSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return the reader of the folder that the options name."""
         given = {name.casefold(): value for name, value in self.options.items()}
-        bundles = partial(read_bundles, override=given.get("protocol"))
-        return FolderStream(Path(given["path"]), read_patience(given), bundles, tasks=4)
+        rows = partial(_bundle_rows, override=given.get("protocol"))
+        return FolderStream(Path(given["path"]), read_stream_options(given), rows, tasks=4)
 
 
-def read_bundles(path: Path, wanted: Wanted, *, override: str | None) -> Iterator[tuple[Any, ...]]:
-    """Yield the bundles of a segment.
-
-    `wanted` is not used, because a watcher ignores messages that it has seen.
-    """
-    for bundle in notice(path, override):
+def _bundle_rows(path: Path, part: SegmentPart, *, override: str | None) -> Iterator[tuple[Any, ...]]:
+    """Yield the bundles of all messages of a segment; a watcher ignores repeated ones."""
+    for bundle in read_bundles(path, override):
         place = (getattr(bundle, name) for name in PLACE)
         yield (*place, bundle.messages[0].seq, pack(bundle.messages))
 
 
-class Watcher(StatefulProcessor):
+class ConversationWatcher(StatefulProcessor):
     """Watcher of each conversation, keyed by protocol, tap and conversation."""
 
     def __init__(self, rules: Rules) -> None:
@@ -140,53 +141,51 @@ class Watcher(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state value of a conversation."""
         self._handle = handle
-        self._memory = handle.getValueState("conversation", "octets BINARY")
+        self._state = handle.getValueState("conversation", "octets BINARY")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:
         """Observe the messages of one conversation in order; return its alerts."""
         bundles = sorted((row.asDict() for row in rows), key=lambda row: cast(int, row["first_seq"]))
         now_ms = timerValues.getCurrentProcessingTimeInMs()
-        conversation = self._recall() or Conversation.begin(key[0])
+        conversation = self._load() or Conversation.begin(key[0])
         conversation.peer = bundles[-1]["peer"]
-        messages: list[Noticed] = []
-        for bundle in bundles:
-            messages += unpack(bundle["messages"])
+        messages = [message for bundle in bundles for message in unpack(bundle["messages"])]
         alerts = list(conversation.observe(messages, now_ms, self._rules))
-        self._remember(conversation)
+        self._store(conversation)
         return (_row(key, conversation, alert, now_ms) for alert in alerts)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
     ) -> Iterator[Row]:
-        """Return alerts for silent sides; forget a conversation that is silent for long."""
-        conversation = self._recall()
+        """Return alerts for silent sides; forget a conversation after `Rules.forget_s`."""
+        conversation = self._load()
         if conversation is None:
             return iter(())
         now_ms = timerValues.getCurrentProcessingTimeInMs()
         conversation.timer_ms = None
         alerts = list(conversation.find_silent(now_ms, self._rules))
-        if not alerts and conversation.next_look_ms(self._rules) <= now_ms:
-            self._memory.clear()
+        if not alerts and conversation.next_timer_ms(self._rules) <= now_ms:
+            self._state.clear()
         else:
-            self._remember(conversation)
+            self._store(conversation)
         return (_row(key, conversation, alert, now_ms) for alert in alerts)
 
-    def _recall(self) -> Conversation | None:
-        stored = self._memory.get()
+    def _load(self) -> Conversation | None:
+        stored = self._state.get()
         return Conversation.load(bytes(stored[0])) if stored else None
 
-    def _remember(self, conversation: Conversation) -> None:
+    def _store(self, conversation: Conversation) -> None:
         """Store a conversation and register its timer; clear both if the conversation is over."""
         if conversation.over:
             if conversation.timer_ms is not None:
                 self._handle.deleteTimer(conversation.timer_ms)
-            self._memory.clear()
+            self._state.clear()
             return
         if conversation.timer_ms is None:
-            # One timer at a time: when it expires, `find_silent` checks which sides have spoken.
-            conversation.timer_ms = conversation.next_look_ms(self._rules)
+            # One timer for all sides: when it expires, `find_silent` checks each of them.
+            conversation.timer_ms = conversation.next_timer_ms(self._rules)
             self._handle.registerTimer(conversation.timer_ms)
-        self._memory.update((conversation.dump(),))
+        self._state.update((conversation.dump(),))
 
 
 def _row(key: Any, conversation: Conversation, alert: Alert, now_ms: int) -> Row:
@@ -206,15 +205,15 @@ def _moment(micros: int) -> datetime:
 
 
 def watch_conversations(
-    spark: SparkSession, options: dict[str, str], rules: Rules, *, override: str | None = None
+    spark: SparkSession, options: Mapping[str, Any], rules: Rules, *, override: str | None = None
 ) -> DataFrame:
-    """Return the alerts of a growing capture as a stream; `options` come from `state_options`."""
-    register_source(spark, NoticedSource)
+    """Return the alerts of a growing capture as a stream; `options` are those of `BundleSource`."""
+    register_source(spark, BundleSource)
     reader = spark.readStream.format(FORMAT).options(**options)
     if override is not None:
         reader = reader.option("protocol", override)
     grouped = reader.load().groupBy("protocol", "tap", "conversation")
-    return grouped.transformWithState(Watcher(rules), ALERTS, "append", "ProcessingTime")
+    return grouped.transformWithState(ConversationWatcher(rules), ALERTS, "append", "ProcessingTime")
 
 
 def store_alerts(out: Path, stream: str, batch: int, found: DataFrame) -> None:
@@ -231,7 +230,7 @@ def store_alerts(out: Path, stream: str, batch: int, found: DataFrame) -> None:
         file = pa.BufferOutputStream()
         pq.write_table(rows.filter(pc.equal(days, pa.scalar(day, pa.date32()))), file)
         path = out / TABLE / f"date={day.isoformat()}" / alert_file(stream, batch)
-        write_aside(path, file.getvalue())
+        replace_file(path, file.getvalue())
 
 
 def alert_file(stream: str, batch: int) -> str:
@@ -239,15 +238,20 @@ def alert_file(stream: str, batch: int) -> str:
     return f"alerts-{stream[:8]}-{batch:06d}.parquet"
 
 
-def read_alerts(spark: SparkSession, out: Path) -> DataFrame:
-    """Return the table of alerts, which has no rows if there have been none."""
-    schema = StructType([*ALERTS, DATE])
-    if not (out / TABLE).is_dir():
-        return spark.createDataFrame([], schema)
-    return spark.read.schema(schema).parquet(literal_path(out / TABLE))
+def read_state(file: Path, type: type[State]) -> State | None:
+    """Return what a file of JSON holds; None if it does not exist or is damaged.
+
+    Raises JobError if it cannot be read.
+    """
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=type)
+    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    except OSError as error:
+        raise JobError(f"{file}: it cannot be read: {error.strerror or error}") from error
 
 
-def write_aside(file: Path, octets: bytes | pa.Buffer) -> None:
+def replace_file(file: Path, octets: bytes | pa.Buffer) -> None:
     """Replace a file atomically; JobError if it cannot be written."""
     aside = file.with_name(f".{file.name}.tmp")
     try:
@@ -259,20 +263,3 @@ def write_aside(file: Path, octets: bytes | pa.Buffer) -> None:
         aside.replace(file)
     except OSError as error:
         raise JobError(f"{file}: it cannot be written: {error.strerror or error}") from error
-
-
-def line_writer(path: Path) -> Line:
-    """Return a function that appends each alert to a file as one line of JSON.
-
-    Raises InputError if the file cannot be written.
-    """
-    try:
-        path.open("a").close()
-    except OSError as error:
-        raise InputError(f"{path}: alerts cannot be written there: {error.strerror}") from error
-
-    def write(alert: Mapping[str, object]) -> None:
-        with path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(alert, ensure_ascii=False) + "\n")
-
-    return write

@@ -1,4 +1,4 @@
-"""Initial files of a Spark Declarative Pipeline over a capture, for the user to change.
+"""Initial files of a Spark Declarative Pipeline over a capture, which the user edits.
 
     FOLDER/spark-pipeline.yml       settings
     FOLDER/transformations/*.py     streaming tables: decoded messages, and each message type
@@ -24,8 +24,9 @@ from pyspark.sql import functions as F
 from specwire.runtime.capture.names import SUFFIX
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_schemas
+from specwire.runtime.spark.reading.paths import local_path_of
 from specwire.runtime.spark.reading.source import SpecwireSource
-from specwire.runtime.spark.reading.stream import Wanted
+from specwire.runtime.spark.reading.stream import SegmentPart
 from specwire.runtime.spark.session.executors import literal_path
 
 FILES = "path STRING, modificationTime TIMESTAMP, length LONG, content BINARY"
@@ -128,7 +129,7 @@ def declare(capture: Path, protocol: str, folder: Path) -> list[Path]:
     """
     types = [*load_schemas(protocol).SCHEMAS, "_errors"]
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder}: it is there already, and its files are yours: name another folder")
+        raise InputError(f"{folder}: it exists and is not an empty folder; name another one")
     root = folder.resolve()
     texts = {
         "spark-pipeline.yml": SPEC.format(name=f"specwire-{protocol}", storage=(root / "storage").as_uri()),
@@ -163,8 +164,8 @@ def stream_files(spark: SparkSession, capture: str | Path, protocol: str, **opti
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for name in batch.column(0).to_pylist():
-                path = Path("/" + str(name).removeprefix("file:").lstrip("/"))
-                yield from reader.read_rows(path, Wanted(path.name))
+                path = local_path_of(str(name))
+                yield from reader.read_part(path, SegmentPart(path.name))
 
     files = spark.readStream.format("binaryFile").schema(FILES)
     files = files.option("pathGlobFilter", f"*{SUFFIX}").option("maxFileAge", RETENTION)

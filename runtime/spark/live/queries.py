@@ -1,48 +1,47 @@
 """Query of alerts: Spark finds and stores them, and this program emits them.
 
-    segments --a query of Spark--> OUT/alerts --> emitted by this program
+    segments --streaming query--> OUT/alerts --AlertEmitter--> Listener.on_alert, Watch.alert_lines
 
-The query keeps the state of conversations and stores each batch of alerts (`StoreAlerts`). It
-survives failures of Spark on a machine that is temporarily overloaded; for example, Spark waits
-only 10 s for the start of a Python process. A watch that runs for months must not end with such a
-failure, so `Running` starts the query again from its checkpoint.
+The query keeps the state of conversations and stores each batch of alerts (`StoreAlerts`). On an
+overloaded machine Spark may fail; for example, it waits only 10 s for the start of a Python
+process. A watch that runs for months must survive this, so `RestartingQuery` starts the query again
+from its checkpoint.
 
-Spark may be behind a Connect server, which continues the queries of an abandoned session. Therefore
-this program regularly writes a new random word into a file, and the query ends if the word stays
-the same.
+A Connect server continues the queries of an abandoned session. So this program regularly writes a
+new random word into a file, the heartbeat, and the query ends if the word does not change.
 
 Alerts are emitted in order. A batch is emitted after Spark has committed it, when its file for each
-day exists. Its number is stored afterwards. After a crash the last alerts may therefore be emitted
-twice, and none is skipped.
+day exists. Its number is stored afterwards. So after a crash the last alerts may be emitted twice,
+and none is skipped.
 """
 
 from __future__ import annotations
 
+import json
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import date
 from pathlib import Path
 
 import msgspec
 import pyarrow.parquet as pq
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import AnalysisException, PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from specwire.runtime.spark.errors import JobError
 from specwire.runtime.spark.live.alerting import (
     TABLE,
-    Line,
     alert_file,
+    read_state,
+    replace_file,
     store_alerts,
     watch_conversations,
-    write_aside,
 )
 from specwire.runtime.spark.live.work import FOLDER, Listener, Watch
-from specwire.runtime.spark.reading.stream import state_options
 from specwire.runtime.spark.session.executors import local_path
 from specwire.runtime.spark.session.java import describe_failure
 from specwire.runtime.spark.session.opening import changed_settings
@@ -50,53 +49,36 @@ from specwire.runtime.spark.session.opening import changed_settings
 ALERTS = "alerts"
 """Name of the query, and of its checkpoint in `FOLDER`."""
 
-ALERTS_EVERY_S = 2.0
-"""Minimum seconds between two checks of the timers, which cost a small job even without traffic."""
-
-EMITTED = "told.json"
+EMITTED_FILE = "emitted.json"
 """File in `FOLDER`: the last batch whose alerts were emitted."""
 
-WORD = "watched"
+HEARTBEAT = "heartbeat"
 """File in `FOLDER`: its changes show that a watch is running."""
 
-WORD_S = 5.0
-"""Seconds between two words."""
-
-ABANDONED_S = 120.0
-"""Seconds without a new word after which the query ends."""
-
-POLL_S = 0.1
-"""Seconds between two checks of a local query and its alerts."""
-
-REMOTE_POLL_S = 0.5
-"""Seconds between two checks of a server's query and its alerts."""
-
-ENDING_S = 120.0
-"""Maximum seconds for a batch to end after a stop request.
-
-After this time the batch is interrupted. The next watch runs it again.
-"""
+HEARTBEAT_S = 5.0  # Between two heartbeats.
+ABANDONED_S = 120.0  # Without a heartbeat, until the query ends.
+ALERTS_EVERY_S = 2.0  # At least between two checks of the timers; each check is a small job.
+POLL_S = 0.1  # Between two checks of a local query and its alerts.
+REMOTE_POLL_S = 0.5  # Between two checks of a server's query and its alerts.
+ENDING_S = 120.0  # At most, for a batch to end after a stop. The next watch runs it again.
 
 RETRIES = 5
-"""Number of failures that a query survives; see `FORGIVEN_S`."""
+"""Number of failures that a query survives, if each is within `FORGIVEN_S` of the one before."""
 
-RETRY_S = 2.0
-"""Seconds before the first restart; twice that before the second, and so on."""
-
-FORGIVEN_S = 600.0
-"""Seconds without a failure after which earlier failures do not count."""
+RETRY_S = 2.0  # Before the first restart; twice that before the second, and so on.
+FORGIVEN_S = 600.0  # Without a failure, until earlier failures do not count.
 
 
 class AlertQuery:
     """Query of alerts, and the emission of what it finds."""
 
-    def __init__(self, spark: SparkSession, request: Watch, listener: Listener, line: Line | None) -> None:
+    def __init__(self, spark: SparkSession, request: Watch, listener: Listener) -> None:
         # A session behind a Connect server has another class.
         self.poll_s = POLL_S if isinstance(spark, SparkSession) else REMOTE_POLL_S
         self._listener = listener
-        self._emitter = Emitter(request.out, line)
+        self._emitter = AlertEmitter(request.out, listener.on_alert, request.alert_lines)
         self._store = StoreAlerts(request.out.resolve())
-        self.running = Running(lambda: begin_query(spark, request, self._store))
+        self.running = RestartingQuery(lambda: begin_query(spark, request, self._store), ends=request.once)
 
     def follow(self, stop: threading.Event, now_s: float) -> None:
         """Emit new alerts, and start the query again if it failed; see `raise_failure`."""
@@ -111,21 +93,18 @@ class AlertQuery:
 
     def emit(self) -> None:
         """Emit the alerts of all committed batches."""
-        query = self.running.query
-        if query is not None and (count := self._emitter.emit(query.id)):
-            self._listener.on_alerts(count)
+        if self.running.query is not None:
+            self._emitter.emit(self.running.query.id)
 
 
 @contextmanager
-def alert_query(
-    spark: SparkSession, request: Watch, listener: Listener, line: Line | None
-) -> Iterator[AlertQuery | None]:
+def alert_query(spark: SparkSession, request: Watch, listener: Listener) -> Iterator[AlertQuery | None]:
     """Run the query of alerts for the block, if alerts are requested."""
     if request.rules is None:
         yield None
         return
-    with show_watching(request.out / FOLDER):
-        alerts = AlertQuery(spark, request, listener, line)
+    with write_heartbeats(request.out / FOLDER):
+        alerts = AlertQuery(spark, request, listener)
         try:
             yield alerts
         finally:
@@ -136,7 +115,7 @@ def alert_query(
 def begin_query(spark: SparkSession, request: Watch, store: StoreAlerts) -> StreamingQuery:
     """Start the query of alerts, which continues from its checkpoint."""
     assert request.rules is not None
-    options = state_options(request.capture, request.patience)
+    options = {"path": str(request.capture.resolve()), **msgspec.structs.asdict(request.stream)}
     checkpoint = (request.out / FOLDER / ALERTS).resolve()
     # Otherwise a query with processing-time timers would never end: Spark starts batch after batch
     # because a timer may be due.
@@ -166,15 +145,20 @@ def explain_missing_package() -> Iterator[None]:
         ) from error
 
 
-class Running:
-    """A query, and the function that starts it.
+class RestartingQuery:
+    """Streaming query that is started again after failures.
 
-    A start that Spark rejects is also a failure. An error in the analysis of the query is raised.
+    A failure is an error of the query, a start that Spark refuses, or an end without an error, such
+    as a stop by another client of the server, unless the query `ends`. An error in the analysis of
+    the query is raised.
     """
 
-    def __init__(self, begin: Callable[[], StreamingQuery], *, retry_s: float = RETRY_S) -> None:
+    def __init__(
+        self, begin: Callable[[], StreamingQuery], *, ends: bool = False, retry_s: float = RETRY_S
+    ) -> None:
         self.query: StreamingQuery | None = None
         self._begin = begin
+        self._ends = ends
         self._retry_s = retry_s
         self._refusal: PySparkException | None = None
         self._failures = 0
@@ -203,10 +187,9 @@ class Running:
             self.query.stop()
 
     def restart(self, report: Callable[[str], None], stop: threading.Event, now_s: float) -> None:
-        """Start the query again if it failed, after a call of `report` with the reason.
+        """Start the query again if it failed and `stop` is not set; call `report` with the reason.
 
-        Raises the last failure after too many. `now_s` is a monotonic clock. If `stop` is set, the
-        query is not started again.
+        Raises the failure if there were `RETRIES` before it. `now_s` is a monotonic clock.
         """
         error = self._failure()
         if error is None or stop.is_set():
@@ -224,7 +207,8 @@ class Running:
     def _failure(self) -> PySparkException | None:
         if self._refusal is not None or self.query is None or self.query.isActive:
             return self._refusal
-        return self.query.exception()
+        error = self.query.exception()
+        return error if error or self._ends else StreamingQueryException("the query was stopped")
 
     def _try(self) -> None:
         try:
@@ -248,19 +232,19 @@ class StoreAlerts:
         self._out = out
         self._clock = clock
         self._word = b""
-        self._heard_s: float | None = None
+        self._changed_s: float | None = None
 
     def __call__(self, found: DataFrame, number: int) -> None:
-        """Store a batch; JobError if it cannot be stored, or no watch has run for `ABANDONED_S`."""
+        """Store a batch; JobError if that fails, or if there was no heartbeat for `ABANDONED_S`."""
         folder = self._out / FOLDER
         word = b""
         with suppress(OSError):
-            word = (folder / WORD).read_bytes()
+            word = (folder / HEARTBEAT).read_bytes()
         now_s = self._clock()
-        if self._heard_s is None or word != self._word:
-            self._word, self._heard_s = word, now_s
-        if now_s - self._heard_s > ABANDONED_S:
-            raise JobError(f"{self._out}: nobody has watched for {ABANDONED_S:g} s")
+        if self._changed_s is None or word != self._word:
+            self._word, self._changed_s = word, now_s
+        if now_s - self._changed_s > ABANDONED_S:
+            raise JobError(f"{self._out}: no watch has run for {ABANDONED_S:g} s")
         # Spark writes the query's id into its checkpoint before the first batch.
         metadata = (folder / ALERTS / "metadata").read_bytes()
         try:
@@ -271,19 +255,19 @@ class StoreAlerts:
 
 
 @contextmanager
-def show_watching(folder: Path) -> Iterator[None]:
-    """Write new words during the block, so that the query does not end."""
+def write_heartbeats(folder: Path) -> Iterator[None]:
+    """Write heartbeats during the block."""
     done = threading.Event()
 
-    def write_words() -> None:
+    def write() -> None:
         while True:
-            # After a temporary failure, such as a full disk, the next word is enough.
+            # After a temporary failure, such as a full disk, the next heartbeat is enough.
             with suppress(JobError):
-                write_aside(folder / WORD, secrets.token_hex(8).encode())
-            if done.wait(WORD_S):
+                replace_file(folder / HEARTBEAT, secrets.token_hex(8).encode())
+            if done.wait(HEARTBEAT_S):
                 return
 
-    writing = threading.Thread(target=write_words, name="specwire-watched", daemon=True)
+    writing = threading.Thread(target=write, name="specwire-heartbeat", daemon=True)
     writing.start()
     try:
         yield
@@ -299,56 +283,56 @@ class Emitted(msgspec.Struct, frozen=True):
     number: int
 
 
-class Emitter:
+class AlertEmitter:
     """Emitter of the alerts in the table of an output folder.
 
-    Batches that were committed before this object was created count as emitted, unless the file
-    `EMITTED` says otherwise. `line`, if there is one, is called with each alert.
+    It calls `on_alert` with each alert, in JSON types, and appends it to the file `lines`, if there
+    is one. Batches that were committed before this object was created count as emitted, unless the
+    file `EMITTED_FILE` says otherwise.
     """
 
-    def __init__(self, out: Path, line: Line | None) -> None:
-        self._out = out
-        self._file = out / FOLDER / EMITTED
+    def __init__(
+        self, out: Path, on_alert: Callable[[Mapping[str, object]], None], lines: Path | None = None
+    ) -> None:
+        self._table = out / TABLE
+        self._file = out / FOLDER / EMITTED_FILE
         self._checkpoint = out / FOLDER / ALERTS
         self._before = last_commit(self._checkpoint)
-        self._line = line
+        self._on_alert = on_alert
+        self._lines = lines
         self._emitted: Emitted | None = None
 
-    def emit(self, stream: str) -> int:
+    def emit(self, stream: str) -> None:
         """Emit the alerts that the query with this id has found since the last call.
 
-        Return their number. Raises JobError if a line cannot be written.
+        Raises JobError if a file cannot be written.
         """
         emitted = self._emitted or self._load(stream)
         last = last_commit(self._checkpoint)
-        count = 0
         for number in range(emitted.number + 1, last + 1):
-            for path in sorted((self._out / TABLE).glob(f"date=*/{alert_file(stream, number)}")):
+            for path in sorted(self._table.glob(f"date=*/{alert_file(stream, number)}")):
                 with path.open("rb") as file:
                     rows = pq.read_table(file).to_pylist()
-                count += len(rows)
-                for row in rows if self._line is not None else ():
-                    self._write(row)
+                for row in rows:
+                    alert = {k: v.isoformat() if isinstance(v, date) else v for k, v in row.items()}
+                    self._on_alert(alert)
+                    self._append(alert)
         self._emitted = Emitted(stream, max(emitted.number, last))
         if self._emitted != emitted:
-            write_aside(self._file, msgspec.json.encode(self._emitted))
-        return count
+            replace_file(self._file, msgspec.json.encode(self._emitted))
 
-    def _write(self, row: dict[str, object]) -> None:
-        assert self._line is not None
+    def _append(self, alert: Mapping[str, object]) -> None:
+        if self._lines is None:
+            return
         try:
-            self._line({k: v.isoformat() if isinstance(v, date) else v for k, v in row.items()})
+            with self._lines.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(alert, ensure_ascii=False) + "\n")
         except OSError as error:
-            raise JobError(
-                f"{error.filename or self._out}: alerts cannot be written: {error.strerror or error}"
-            ) from error
+            raise JobError(f"{self._lines}: alerts cannot be written: {error.strerror}") from error
 
     def _load(self, stream: str) -> Emitted:
-        with suppress(FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
-            emitted = msgspec.json.decode(self._file.read_bytes(), type=Emitted)
-            if emitted.stream == stream:
-                return emitted
-        return Emitted(stream, self._before)
+        emitted = read_state(self._file, Emitted)
+        return emitted if emitted and emitted.stream == stream else Emitted(stream, self._before)
 
 
 def last_commit(checkpoint: Path) -> int:

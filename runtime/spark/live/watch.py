@@ -27,8 +27,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from specwire.runtime.capture.errors import CaptureError
-from specwire.runtime.spark.errors import InputError, JobError
-from specwire.runtime.spark.live.alerting import STATE_SETTINGS, Line, write_aside
+from specwire.runtime.spark.errors import InputError
+from specwire.runtime.spark.live.alerting import STATE_SETTINGS, read_state, replace_file
 from specwire.runtime.spark.live.queries import POLL_S, RETRIES, RETRY_S, AlertQuery, alert_query
 from specwire.runtime.spark.live.work import FOLDER, PAUSE, Listener, Stopped, Watch, Work
 from specwire.runtime.spark.pipeline.commit import begin, check_own
@@ -36,11 +36,11 @@ from specwire.runtime.spark.pipeline.manifest import read_manifest
 from specwire.runtime.spark.pipeline.request import check_request, check_same
 from specwire.runtime.spark.reading.paths import holds_packet_captures
 from specwire.runtime.spark.reading.position import Position
-from specwire.runtime.spark.reading.stream import FolderStream, Wanted
+from specwire.runtime.spark.reading.stream import FolderStream
 
 LOCK = ".lock"
 
-REACHED = "rounds.json"
+ROUNDS_FILE = "rounds.json"
 """File in `FOLDER`: the position of the rounds."""
 
 SETTINGS = {
@@ -52,19 +52,14 @@ SETTINGS = {
 
 
 def watch(
-    spark: SparkSession,
-    request: Watch,
-    stop: threading.Event,
-    *,
-    listener: Listener | None = None,
-    line: Line | None = None,
+    spark: SparkSession, request: Watch, stop: threading.Event, *, listener: Listener | None = None
 ) -> None:
     """Watch until `stop` is set, or with `Watch.once` until the existing segments are processed.
 
-    After a stop request, the current batch is completed and the answers are updated. `line` is
-    called with each alert. The session needs `SETTINGS`. Raises InputError if the output folder is
-    not a pipeline output or another watch uses it, CaptureError if the capture folder cannot be
-    read, and JobError if a job of Spark fails.
+    After a stop request, the current batch is completed and the answers are updated. The session
+    needs `SETTINGS`. Raises InputError if the output folder is not a pipeline output or another
+    watch uses it, CaptureError if the capture folder cannot be read, and JobError if a job of Spark
+    fails.
     """
     check(request)
     listener = listener or Listener()
@@ -73,9 +68,9 @@ def watch(
     # this is skipped there.
     if not (request.out / FOLDER).is_dir():
         work.begin()
-    with _alone(request.out), alert_query(spark, request, listener, line) as alerts:
-        go_round(Rounds(request, work), alerts, request, work, stop)
-        work.catch_up(idle_s=0.0)
+    with _lock_watch(request.out), alert_query(spark, request, listener) as alerts:
+        run_rounds(Rounds(request, work), alerts, request, work, stop)
+        work.update_answers(idle_s=0.0)
 
 
 def check(request: Watch) -> None:
@@ -90,17 +85,21 @@ def check(request: Watch) -> None:
             f"{request.capture}: a folder of packet captures cannot be watched; read the complete files with "
             "`specwire pipeline run`"
         )
+    if request.alert_lines is not None:
+        try:
+            request.alert_lines.open("a").close()
+        except OSError as error:
+            raise InputError(
+                f"{request.alert_lines}: alerts cannot be written there: {error.strerror}"
+            ) from error
     if not (request.out / FOLDER).is_dir():
         with begin(request.out):
             pass  # Checks that the folder can be created and written.
 
 
 @contextmanager
-def _alone(out: Path) -> Iterator[None]:
-    """Lock the folder against other watches for the block.
-
-    Raises InputError if another watch uses it.
-    """
+def _lock_watch(out: Path) -> Iterator[None]:
+    """Lock the folder for the block; InputError if another watch uses it."""
     import fcntl  # Not on Windows.
 
     folder = out / FOLDER
@@ -121,67 +120,66 @@ def _alone(out: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def go_round(
+def run_rounds(
     rounds: Rounds, alerts: AlertQuery | None, request: Watch, work: Work, stop: threading.Event
 ) -> None:
     """Process batches and alerts until `stop` is set, or with `Watch.once` until both end."""
     while not stop.is_set():
-        taken = rounds.take(time.monotonic())
+        found = rounds.run(time.monotonic())
         if alerts is not None:
             alerts.follow(stop, time.monotonic())
-        if request.once and not (taken or (alerts is not None and alerts.running.active)):
+        if request.once and not (found or (alerts is not None and alerts.running.active)):
             break
-        work.catch_up(idle_s=request.answers_s * PAUSE)
-        if not taken:
+        work.update_answers(idle_s=request.answers_s * PAUSE)
+        if not found:
             stop.wait(POLL_S if alerts is None else alerts.poll_s)
     if alerts is not None:
         alerts.running.wait_idle()
         alerts.raise_failure()
 
 
-class Reached(msgspec.Struct, frozen=True):
-    """Position of the rounds: their id, the number of the next batch, and the processed segments."""
+class RoundState(msgspec.Struct, frozen=True):
+    """State of the rounds: their id, the number of the next batch, and the processed segments."""
 
     stream: str
     number: int = 0
-    given: Position = Position()
+    read: Position = Position()
 
 
 class Rounds:
-    """Source of batches of segments from a capture folder, one after the other.
+    """Batches of segments from a capture folder, one after the other.
 
     Exactly-once processing needs no log besides the output folder, which identifies segments by
-    their names and messages by tap and `seq`. The stored position in the capture folder only avoids
-    a search of the whole folder. It is written after the commit of a batch. If a watch dies in
-    between, the batch is repeated under its number, with the segments that have arrived since.
+    their names and messages by tap and `seq`. The stored position only avoids a search of the whole
+    capture folder. It is written after the commit of a batch. If a watch dies in between, the batch
+    is repeated under its number, with the segments that have arrived since.
     """
 
     def __init__(self, request: Watch, work: Work) -> None:
-        self._file = request.out / FOLDER / REACHED
-        self._reached = _load(self._file)
+        self._file = request.out / FOLDER / ROUNDS_FILE
+        self._state = read_state(self._file, RoundState) or RoundState(str(uuid.uuid4()))
         self._every_s = 0.0 if request.once else request.every_s
         self._work = work
-        self._reader = FolderStream(request.capture, request.patience, _read_nothing)
+        # A run of the pipeline reads the files.
+        self._folder = FolderStream(request.capture, request.stream, lambda path, part: iter(()))
         if request.once:
-            self._reader.prepareForTriggerAvailableNow()
+            self._folder.prepareForTriggerAvailableNow()
         self._due_s = 0.0
         self._once = request.once
         self._unreadable = 0
 
-    def take(self, now_s: float) -> bool:
+    def run(self, now_s: float) -> bool:
         """Process new segments, if the next batch is due; return whether there was a batch.
 
         `now_s` is a monotonic clock. Raises CaptureError if the capture folder cannot be read,
-        JobError if the state cannot be written, and the errors of `Work.take_names`, except
-        Stopped.
+        JobError if the state cannot be written, and the errors of `Work.run_batch`, except Stopped.
         """
         if now_s < self._due_s:
             return False
         self._due_s = now_s + self._every_s
-        reached = self._reached
-        start = reached.given.to_json()
+        state = self._state
         try:
-            given = Position.from_json(self._reader.latestOffset(start, ReadAllAvailable()))
+            end = Position.from_json(self._folder.latestOffset(state.read.to_json(), ReadAllAvailable()))
         except CaptureError as error:
             self._unreadable += 1
             if self._once or self._unreadable > RETRIES:
@@ -190,26 +188,11 @@ class Rounds:
             self._due_s = now_s + self._unreadable * RETRY_S
             return False
         self._unreadable = 0
-        names = given.names_since(reached.given)
+        names = end.names_since(state.read)
         if not names:
             return False
         with suppress(Stopped):
-            self._work.take_names(names, reached.stream, reached.number)
-            self._reached = Reached(reached.stream, reached.number + 1, given)
-            write_aside(self._file, msgspec.json.encode(self._reached))
-        return self._reached is not reached
-
-
-def _read_nothing(path: Path, wanted: Wanted) -> Iterator[object]:
-    """Yield nothing: a run of the pipeline reads the files."""
-    return iter(())
-
-
-def _load(file: Path) -> Reached:
-    """Return the stored state; a new one if the file does not exist or is damaged."""
-    try:
-        return msgspec.json.decode(file.read_bytes(), type=Reached)
-    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
-        return Reached(str(uuid.uuid4()))
-    except OSError as error:
-        raise JobError(f"{file}: it cannot be read: {error.strerror or error}") from error
+            self._work.run_batch(names, state.stream, state.number)
+            self._state = RoundState(state.stream, state.number + 1, end)
+            replace_file(self._file, msgspec.json.encode(self._state))
+        return self._state is not state

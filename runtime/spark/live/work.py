@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,14 +13,14 @@ from pyspark.sql import SparkSession
 
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.spark.errors import BusyError
-from specwire.runtime.spark.live.conversing import Rules
+from specwire.runtime.spark.live.conversations import Rules
 from specwire.runtime.spark.pipeline.advance import advance
 from specwire.runtime.spark.pipeline.inspection import inspect
 from specwire.runtime.spark.pipeline.manifest import Manifest
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import Store
 from specwire.runtime.spark.pipeline.summary import Summary
-from specwire.runtime.spark.reading.stream import Patience
+from specwire.runtime.spark.reading.stream import StreamOptions
 from specwire.runtime.spark.report.page import draw_report
 
 FOLDER = "live"
@@ -41,8 +41,9 @@ class Watch(msgspec.Struct, frozen=True):
         out: the output folder.
         every_s: minimum seconds between the starts of two batches.
         answers_s: minimum seconds between two updates of the answers while messages arrive.
-        patience: how long segments are held back, and how many make a batch.
+        stream: how long segments are held back, and how many make a batch.
         rules: rules for alerts; None for no alerts.
+        alert_lines: file to which each alert is appended as a line of JSON; None for no such file.
         once: process the existing segments and end.
     """
 
@@ -50,8 +51,9 @@ class Watch(msgspec.Struct, frozen=True):
     out: Path
     every_s: float = 1.0
     answers_s: float = 300.0
-    patience: Patience = Patience()
+    stream: StreamOptions = StreamOptions()
     rules: Rules | None = Rules()
+    alert_lines: Path | None = None
     once: bool = False
 
     @property
@@ -89,8 +91,8 @@ class Listener:
     def on_answers(self, summary: Summary | None) -> None:
         """Handle an update of the answers."""
 
-    def on_alerts(self, found: int) -> None:
-        """Handle new alerts in the table; `found` is their number."""
+    def on_alert(self, alert: Mapping[str, object]) -> None:
+        """Handle a new alert in the table; the columns of `ALERTS` in JSON types."""
 
     def on_failure(self, text: str) -> None:
         """Handle a failure after which the watch retries."""
@@ -100,11 +102,11 @@ class Listener:
 
 
 class Stopped(Exception):
-    """A stop was requested. The next watch runs the batch that would begin."""
+    """A stop was requested before a run of the pipeline began."""
 
 
 class Work:
-    """Processing of batches and updates of the answers: one run of the pipeline for each."""
+    """Runs of the pipeline: one for each batch, and one for each update of the answers."""
 
     def __init__(self, spark: SparkSession, watch: Watch, listener: Listener, stop: threading.Event) -> None:
         self.report_failure = listener.on_failure
@@ -114,7 +116,7 @@ class Work:
         self._listener = listener
         self._stop = stop
         self._store = Store(watch.out)
-        self._answered = self._moved = time.monotonic()
+        self._answered_s = self._ran_s = time.monotonic()
 
     def begin(self) -> None:
         """Write the manifest of a new output folder, before any other file."""
@@ -122,37 +124,34 @@ class Work:
             if not run.before.run:
                 run.commit(Manifest(asked=self._watch.request.asked, answered=run.number))
 
-    def take_names(self, names: Sequence[str], stream: str, number: int) -> None:
+    def run_batch(self, names: Sequence[str], stream: str, number: int) -> None:
         """Process one batch of segments; raise Stopped if the batch must not begin."""
         if self._stop.is_set():
             raise Stopped
         begun = time.monotonic()
         paths = [self._watch.capture / name for name in names]
-        due = begun - self._answered >= self._watch.answers_s
+        due = begun - self._answered_s >= self._watch.answers_s
         summary = self._advance(paths, answers=due, batch=(stream, number))
         took_s = time.monotonic() - begun
         self._listener.on_batch(Batch(number, len(paths), took_s, _lag_s(paths)), summary)
 
-    def catch_up(self, *, idle_s: float) -> None:
+    def update_answers(self, *, idle_s: float) -> None:
         """Update the answers, if they are outdated and there was no run for `idle_s` seconds.
 
         After a stop request this does not wait for another run in the folder, which updates them.
         """
-        if time.monotonic() - self._moved < idle_s:
+        if time.monotonic() - self._ran_s < idle_s:
             return
         manifest = self._store.manifest
         if manifest.answered < manifest.run:
             with suppress(Stopped):
                 self._listener.on_answers(self._advance([], answers=True))
-        self._moved = time.monotonic()
+        self._ran_s = time.monotonic()
 
     def _advance(
         self, paths: Sequence[Path], *, answers: bool, batch: tuple[str, int] | None = None
     ) -> Summary | None:
-        """Do one run, when no other run uses the folder.
-
-        Raises Stopped if a stop is requested while it waits.
-        """
+        """Run the pipeline, after the end of another run in the folder; Stopped ends the wait."""
         request = msgspec.structs.replace(self._watch.request, answers=answers, late="keep")
         waits = False
         while True:
@@ -165,9 +164,9 @@ class Work:
                 waits = True
             if self._stop.wait(BUSY_S):
                 raise Stopped
-        self._moved = time.monotonic()
+        self._ran_s = time.monotonic()
         if answers:
-            self._answered = self._moved
+            self._answered_s = self._ran_s
         return found
 
 

@@ -47,7 +47,7 @@ from specwire.runtime.spark.pipeline.taking import Sorted, Taking, sort_out
 from specwire.runtime.spark.pipeline.writing import GATHERED_OCTETS, table_settings
 from specwire.runtime.spark.reading.paths import find_inputs
 from specwire.runtime.spark.session.executors import check_shared
-from specwire.runtime.spark.session.java import heeded_interrupts
+from specwire.runtime.spark.session.java import Interrupts
 from specwire.runtime.spark.session.opening import open_session
 from specwire.runtime.spark.session.target import Target
 
@@ -170,7 +170,7 @@ def rewrite_all(out: Path, progress: Progress | None = None) -> None:
     Stops if another program has added rows in the meantime that are not in the answers.
     """
     store, total = Store(out), 0
-    with heeded_interrupts():
+    with Interrupts():
         while store.manifest.mixed:
             left = sum(files for files, _ in store.lacking().values())
             total = total or left
@@ -292,7 +292,7 @@ def run(
     store = Store(out)
     inputs = find_inputs([request.capture])
     paths = [*inputs.segments, *inputs.packets]
-    with heeded_interrupts() as interrupts, store.begin() as begun:
+    with Interrupts() as interrupts, store.begin() as begun:
 
         def tell(step: str, done: int, total: int) -> None:
             interrupts.heed()

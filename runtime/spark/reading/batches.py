@@ -47,9 +47,6 @@ Arrays: TypeAlias = "pa.Array[Any]"
 PUSHED = ("ts", "seq", "protocol", "tap", "conversation", "sender")
 """Columns of a segment whose filters are evaluated here."""
 
-SETTING = "spark.sql.python.filterPushdown.enabled"
-"""Spark setting that must be on: without it, Spark refuses to read a source with `pushFilters`."""
-
 _COMPARISONS: Mapping[type[Filter], Callable[[Any, Any], Any]] = {
     datasource.EqualTo: operator.eq,
     datasource.GreaterThan: operator.gt,
@@ -62,35 +59,34 @@ _compute: Any = pc
 _FORMAT = ds.ParquetFileFormat()
 
 
-class Reader:
-    """Decoder of batches of captured messages, with the options of one reading."""
+class BatchDecoder:
+    """Decoder of batches of captured messages, with the options of `decode`."""
 
-    def __init__(self, protocol: str, asked: Options) -> None:
-        self.asked = asked
-        self.schema = schema_of(protocol, asked)
+    def __init__(self, protocol: str, options: Options) -> None:
+        self.options = options
+        self.schema = schema_of(protocol, options)
         self.arrow = to_arrow_schema(self.schema, timezone="UTC")
         self.columns = load_columns(protocol)
         named = name_noted(load_schemas(protocol).DECODED.fieldNames())
         self.noted = {stored.name: source.name for stored, source in zip(named, NOTED, strict=True)}
         """The tap's name of each noted column."""
 
-    def needed(self, filtered: Sequence[str] = ()) -> list[str]:
+    def needed(self, filtered: Sequence[str]) -> list[str]:
         """Return the columns of a segment to read, including those that filters use."""
         found = {self.noted.get(name, name) for name in self.schema.fieldNames()}
-        if self.asked.record_id or self.asked.mode is Mode.FAILFAST:
+        found.update(filtered, ["sender", "frames"])
+        if self.options.record_id or self.options.mode is Mode.FAILFAST:
             found |= {"tap", "seq"}
-        found.update(filtered)
-        known = [field.name for field in NOTED if field.name in found and field.name != "octets"]
-        return [*dict.fromkeys([*known, "sender"]), "frames"]
+        return [name for name in COLUMNS.names if name in found]
 
     def decode(self, batch: pa.RecordBatch, file: str) -> pa.RecordBatch:
         """Decode a batch; raise InputError under FAILFAST if a row does not decode."""
         frames = batch.column("frames")
         decoded = self.columns.decode(frames, batch.column("sender"))
-        if self.asked.mode is Mode.FAILFAST:
-            _check(batch, decoded.column("_error"), file)
+        if self.options.mode is Mode.FAILFAST:
+            _fail_at_first(batch, decoded.column("_error"), file)
         made: Mapping[str, Callable[[], Arrays]] = {
-            RECORD_ID.name: lambda: _join(batch),
+            RECORD_ID.name: lambda: _record_ids(batch),
             RECORD_FRAMES.name: lambda: frames,
             INPUT_FILE.name: lambda: pa.repeat(file, batch.num_rows),
         }
@@ -110,32 +106,25 @@ class Reader:
         return self._sift(found, decoded)
 
     def _sift(self, found: pa.RecordBatch, decoded: pa.RecordBatch) -> pa.RecordBatch:
-        """Drop the rows that were not asked for; copy nothing if all were."""
+        """Drop rows of other messages and, by mode, of errors; copy nothing if all are kept."""
         faulty = decoded.column("_error").is_valid()
-        if self.asked.message:
-            wanted = _compute.is_in(decoded.column("_message"), pa.array(self.asked.message, pa.string()))
-            kept = wanted if self.asked.mode is Mode.DROPMALFORMED else _compute.or_(faulty, wanted)
-        elif self.asked.mode is Mode.DROPMALFORMED:
+        if self.options.message:
+            wanted = _compute.is_in(decoded.column("_message"), pa.array(self.options.message, pa.string()))
+            kept = wanted if self.options.mode is Mode.DROPMALFORMED else _compute.or_(faulty, wanted)
+        elif self.options.mode is Mode.DROPMALFORMED:
             kept = _compute.invert(faulty)
         else:
             return found
         return found if kept.true_count == len(kept) else found.filter(kept)
 
     def error_row(self, kind: str, reason: str, file: str) -> pa.RecordBatch:
-        """Return a row without a message; its `_error` says what cannot be read in a file."""
-        row: dict[str, object] = dict.fromkeys(self.schema.fieldNames())
-        row["_error"] = {"kind": kind, "text": reason}
-        required: Mapping[str, object] = {
-            "octets": 0,
-            "_octets": 0,
-            RECORD_ID.name: "",
-            INPUT_FILE.name: file,
-        }
-        row |= {name: value for name, value in required.items() if name in row}
-        return pa.RecordBatch.from_pylist([row], schema=self.arrow)
+        """Return a row without a message, whose `_error` has the reason."""
+        row = {"octets": 0, "_octets": 0, RECORD_ID.name: "", INPUT_FILE.name: file}
+        error = {"_error": {"kind": kind, "text": reason}}
+        return pa.RecordBatch.from_pylist([row | error], schema=self.arrow)
 
 
-def _check(batch: pa.RecordBatch, errors: Arrays, file: str) -> None:
+def _fail_at_first(batch: pa.RecordBatch, errors: Arrays, file: str) -> None:
     faulty = np.flatnonzero(errors.is_valid().to_numpy(zero_copy_only=False))
     if not len(faulty):
         return
@@ -147,14 +136,14 @@ def _check(batch: pa.RecordBatch, errors: Arrays, file: str) -> None:
     raise InputError(f"{file}: {place}{frame}: {error['text']}")
 
 
-def _join(batch: pa.RecordBatch) -> Arrays:
+def _record_ids(batch: pa.RecordBatch) -> Arrays:
     parts = [batch.column("tap"), batch.column("seq").cast(pa.string())]
     found: Arrays = _compute.binary_join_element_wise(*parts, "/", null_handling="skip")
     return found
 
 
 def _pruned(array: Arrays, field: StructField) -> Arrays:
-    """Return a struct with only the fields that were asked for."""
+    """Return a struct with only the fields in `field`."""
     if not isinstance(field.dataType, StructType) or len(field.dataType) == array.type.num_fields:
         return array
     names = field.dataType.fieldNames()
@@ -185,7 +174,7 @@ class PushedFilters:
                 left.append(one)
                 continue
             column, expression = found
-            self.columns = tuple(dict.fromkeys([*self.columns, column]))
+            self.columns += (column,)
             self._expression = expression if self._expression is None else self._expression & expression
         return left
 
@@ -201,8 +190,8 @@ class PushedFilters:
         return batch if self._expression is None else batch.filter(self._expression)
 
     @property
-    def takes_nothing(self) -> bool:
-        """Whether the filters match a row without values, as it is returned for a damaged file."""
+    def match_nulls(self) -> bool:
+        """Whether the filters match a row without values, such as that of a damaged file."""
         empty = pa.RecordBatch.from_pylist([{}], schema=COLUMNS)
         return self.apply(empty).num_rows == 1
 

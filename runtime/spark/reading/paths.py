@@ -67,9 +67,8 @@ def read_form(word: str) -> Form:
 def find_inputs(names: Sequence[Path | str], form: Form = "") -> Inputs:
     """Return the files that the names refer to.
 
-    Raises CaptureError for a name without a file, and for a file that is neither a segment nor a
-    packet capture. Raises InputError for an address of another file system, and if there is no
-    name.
+    Raises CaptureError for a name without a file, and for a file of another kind. Raises InputError
+    for an address of another file system, and if there is no name.
     """
     if not names:
         raise InputError("there is no path: name the capture's folder in load(), or in the option 'path'")
@@ -88,8 +87,8 @@ def find_inputs(names: Sequence[Path | str], form: Form = "") -> Inputs:
 def local_path_of(name: Path | str) -> Path:
     """Return the local file of a path or a ``file:`` address; raise InputError for other addresses.
 
-    Spark does not escape names in addresses; other programs do. So the address is first taken
-    without unescaping; it is unescaped if no such file exists.
+    Spark does not escape names in addresses; other programs do. So an address is unescaped only if
+    the file does not exist otherwise.
     """
     text = str(name)
     parts = urlsplit(text)
@@ -123,7 +122,7 @@ def _find(name: Path | str, form: Form) -> Iterator[Inputs]:
         if not matches:
             raise CaptureError(f"{path}: no file or folder matches this pattern")
     for match in matches:
-        yield _look_into(match, form) if match.is_dir() else _look_at(match, form)
+        yield _files_in(match, form) if match.is_dir() else _classify(match, form)
 
 
 def _expand(pattern: str) -> Iterator[str]:
@@ -133,7 +132,7 @@ def _expand(pattern: str) -> Iterator[str]:
     return ("".join(chosen) for chosen in product(*choices))
 
 
-def _look_at(path: Path, form: Form) -> Inputs:
+def _classify(path: Path, form: Form) -> Inputs:
     if not path.exists():
         raise CaptureError(f"{path}: there is no such capture folder or file")
     if form == "pcap" or (form == "" and path.suffix != SUFFIX and holds_packets(path)):
@@ -143,7 +142,7 @@ def _look_at(path: Path, form: Form) -> Inputs:
     raise CaptureError(f"{path}: neither a capture segment (*{SUFFIX}) nor a packet capture (pcap, pcapng)")
 
 
-def _look_into(folder: Path, form: Form) -> Inputs:
+def _files_in(folder: Path, form: Form) -> Inputs:
     try:
         names = sorted(entry.name for entry in folder.iterdir() if entry.name[0] not in "._")
     except OSError as error:

@@ -5,11 +5,10 @@ range of numbers, with gaps only for segments that were lost or come late. A com
 (``TAP-000042_000099.parquet``) replaces the segments with the numbers in its name. If all of these
 were read, it counts as read. If only the first of them were read, it is read from the following
 `seq`. Files with other names (a capture that another tool rewrote) are recorded by name. The entry
-of a file is removed when the file leaves the folder, so an offset grows only with the capture.
+of a file is removed when the file is removed, so an offset grows only with the capture.
 
-A file that was truncated when it was read may become whole later. Such files are recorded by name,
-with the time of their last change. If such a file has changed since then and is whole, it is read
-again.
+A file that was incomplete when it was read is recorded by name, with the time of its last change.
+If it has changed since then and is complete, it is read again.
 
 An offset is plain JSON. The segments between two offsets are those in the second but not in the
 first.
@@ -29,38 +28,31 @@ Stretch = tuple[int, int]
 """Range of numbers: the first and the last, both included."""
 
 
-class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Segments that a stream has read.
 
     Attributes:
         taps: for each tap the numbers of its segments, as ascending ranges that do not touch.
         others: names of other files and of compacted segments, sorted.
-        unwhole: for files that were not whole when they were first read, the time of their last
-            change when they were last read, in seconds since 1970.
+        incomplete: for files that were incomplete when they were first read, the time of their
+            last change when they were last read, in seconds since 1970.
         seqs: for each tap the greatest `seq` in its segments.
     """
 
     taps: dict[str, tuple[Stretch, ...]] = {}
     others: tuple[str, ...] = ()
-    unwhole: dict[str, float] = {}
+    incomplete: dict[str, float] = msgspec.field(default_factory=dict, name="unwhole")  # as 0.1 wrote
     seqs: dict[str, int] = {}
 
     @classmethod
     def from_json(cls, offset: object) -> Self:
-        """Return the position that `to_json` wrote.
-
-        Raise msgspec.ValidationError for other values.
-        """
+        """Return the position that `to_json` returned, else raise msgspec.ValidationError."""
         return msgspec.convert(offset, cls)
 
     def to_json(self) -> dict[str, object]:
         """Return the position in the types of JSON."""
-        known: dict[str, object] = {
-            "taps": {tap: [list(stretch) for stretch in found] for tap, found in self.taps.items()},
-            "others": list(self.others),
-        }
-        more = {"unwhole": dict(self.unwhole), "seqs": dict(self.seqs)}
-        return known | {name: value for name, value in more.items() if value}
+        found: dict[str, object] = msgspec.to_builtins(self)
+        return found
 
     def last(self, tap: str) -> int:
         """Return the highest segment number read of a tap, -1 if there is none."""
@@ -76,10 +68,10 @@ class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return read is not None and not without([(read.first, read.last)], self.taps.get(read.tap, ()))
 
     def seq_before(self, name: str) -> int | None:
-        """Return the greatest `seq` of a file that was read from other files.
+        """Return the greatest `seq` in a compacted segment that was read from other segments.
 
-        -1 if nothing was read, None if unknown. For a compacted segment it is known only if the
-        segments that were read are the first ones that it replaces.
+        -1 if none was read. None if it is unknown, because the segments that were read are not the
+        first ones that this one replaces.
         """
         read = read_name(name)
         if read is None or not read.compacted:
@@ -93,12 +85,12 @@ class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def add(
         self,
         names: Iterable[str],
-        unwhole: Mapping[str, float] | None = None,
+        incomplete: Mapping[str, float] | None = None,
         seqs: Mapping[str, int] | None = None,
     ) -> Position:
         """Return the position after these files.
 
-        `unwhole` and `seqs` are the entries that the files add to these fields.
+        `incomplete` and `seqs` are the entries that the files add to these fields.
         """
         numbers: dict[str, list[Stretch]] = {}
         others = set(self.others)
@@ -113,7 +105,7 @@ class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return Position(
             {**self.taps, **added},
             tuple(sorted(others)),
-            {**self.unwhole, **(unwhole or {})},
+            {**self.incomplete, **(incomplete or {})},
             {**self.seqs, **greatest},
         )
 
@@ -124,7 +116,7 @@ class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return Position(
             {tap: stretches for tap, stretches in self.taps.items() if tap in taps},
             tuple(name for name in self.others if name in names),
-            {name: changed_s for name, changed_s in self.unwhole.items() if name in names},
+            {name: changed_s for name, changed_s in self.incomplete.items() if name in names},
             {tap: seq for tap, seq in self.seqs.items() if tap in taps},
         )
 
@@ -135,8 +127,8 @@ class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """
         names = sorted(
             name
-            for name, changed_s in self.unwhole.items()
-            if earlier.has(name) and earlier.unwhole.get(name) != changed_s
+            for name, changed_s in self.incomplete.items()
+            if earlier.has(name) and earlier.incomplete.get(name) != changed_s
         )
         known = set(earlier.others)
         others = [name for name in self.others if name not in known]

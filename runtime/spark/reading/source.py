@@ -9,9 +9,9 @@ columns of a query to a Python data source. So the options ``message`` and ``col
 is decoded. Filters on a tap's columns are pushed down.
 
 Two properties of Spark 4.3 are surprising. It refuses to read a source with `pushFilters` unless a
-setting is on, so `register` turns it on. And it reads a catalog table without the table's options,
-but with the schema that the source returned when the table was created. So that schema carries the
-options, in the metadata of ``_message``.
+setting is on, so `register` turns it on. It reads a catalog table without the table's options, but
+with the schema that the source returned when the table was created. So that schema has the options,
+in the metadata of ``_message``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from specwire.runtime.capture.errors import CaptureError
-from specwire.runtime.capture.segments import list_protocols, read_footer, survey_files
+from specwire.runtime.capture.segments import Survey, list_protocols, read_footer, survey_files
 from specwire.runtime.package_search import AT
 from specwire.runtime.packages import choose_package, package_editions
 from specwire.runtime.pcap.recording import PacketFile
@@ -51,35 +51,47 @@ from specwire.runtime.spark.decoding.options import (
     schema_of,
 )
 from specwire.runtime.spark.errors import InputError
-from specwire.runtime.spark.reading.batches import SETTING, PushedFilters, Reader
+from specwire.runtime.spark.reading.batches import BatchDecoder, PushedFilters
 from specwire.runtime.spark.reading.capture import (
     Damaged,
-    OneFile,
-    check_survey,
     log_notes,
     packages_of,
     read_damaged,
     register_source,
 )
-from specwire.runtime.spark.reading.paths import Form, find_inputs, local_path_of, read_form, read_names
-from specwire.runtime.spark.reading.stream import PATIENCE, FolderStream, Wanted, read_patience
+from specwire.runtime.spark.reading.paths import (
+    Form,
+    Inputs,
+    find_inputs,
+    local_path_of,
+    read_form,
+    read_names,
+)
+from specwire.runtime.spark.reading.stream import (
+    STREAM_OPTIONS,
+    FailedStream,
+    FolderStream,
+    SegmentPart,
+    StreamOptions,
+    read_stream_options,
+)
 from specwire.runtime.spark.session.executors import ship_packages
 
 NAME = "specwire"
 DECODING = tuple(name for name in KNOWN if name not in {"debug", "u64"})
 """Options shared with `decode`; the other options of `decode` are expressions on decoded rows."""
-OWN = ("path", "paths", "from", "protocol", "damaged", *PATIENCE)
-OPTIONS = (*OWN, *DECODING)
+SOURCE_OPTIONS = ("path", "paths", "from", "protocol", "damaged", *STREAM_OPTIONS)
+OPTIONS = (*SOURCE_OPTIONS, *DECODING)
 
 TABLE = "provider"
 """Property that Spark adds to the options of a new catalog table, with other reserved ones."""
 TABLE_OPTION = "option."
 """Prefix of the user's options among the options of a new catalog table."""
 STORED = "specwire.options"
-"""Metadata key of `_message` under which the schema of a catalog table carries its options."""
+"""Metadata key of `_message` with the options of a catalog table."""
 
 _PARTITION_OCTETS = 32 << 20
-"""Small row groups are read together, up to this many octets of all columns."""
+"""Maximum size of row groups that one task reads; a larger row group is read alone."""
 _BATCH_OCTETS = 32 << 20
 _BATCH_ROWS = 50_000
 
@@ -89,21 +101,21 @@ def register(spark: SparkSession) -> None:
 
     Also turns on filter push-down of Python data sources.
     """
-    spark.conf.set(SETTING, "true")
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     ship_packages(spark)
     register_source(spark, SpecwireSource)
     register_functions(spark)
 
 
-@dataclass(frozen=True)
-class SourceRequest:
-    """Checked options of one reading."""
+class SourceRequest(msgspec.Struct, frozen=True):
+    """Checked options of a batch or stream; `protocol` is empty until the capture was read."""
 
     names: tuple[str, ...]
     form: Form
     protocol: str
-    asked: Options
+    options: Options
     damaged: Damaged
+    stream: StreamOptions
 
 
 class SpecwireSource(DataSource):
@@ -125,12 +137,12 @@ class SpecwireSource(DataSource):
         self._given = _table_options(given) if TABLE in given else given
         self._creates_table = TABLE in given
         if self._given:
-            _check_options(self._given)
+            _read_request(self._given)
 
     def schema(self) -> StructType:
         """Return the schema of `decode` with these options."""
         request = _resolve(self._given)
-        fields = schema_of(request.protocol, request.asked)
+        fields = schema_of(request.protocol, request.options)
         if not self._creates_table:
             return fields
         stored = msgspec.json.encode({**self._given, "protocol": request.protocol}).decode()
@@ -159,12 +171,11 @@ class SpecwireSource(DataSource):
                 f"{', '.join(request.names)}: a stream follows one folder of capture segments; "
                 "read lists, patterns, files and packet captures with spark.read"
             )
-        given = self._given or _stored(schema)
-        return FolderStream(folder, read_patience(given), SpecwireReader(request).read_rows, tasks=4)
+        return FolderStream(folder, request.stream, SpecwireReader(request).read_part, tasks=4)
 
     def _request(self, schema: StructType) -> SourceRequest:
         request = _resolve(self._given or _stored(schema))
-        if schema.fieldNames() != schema_of(request.protocol, request.asked).fieldNames():
+        if schema.fieldNames() != schema_of(request.protocol, request.options).fieldNames():
             raise InputError(
                 "the format specwire has its own schema: omit schema() and use the option 'columns'"
             )
@@ -173,11 +184,8 @@ class SpecwireSource(DataSource):
 
 def _table_options(given: Mapping[str, str]) -> dict[str, str]:
     """Return the options of a catalog table without its properties."""
-    own = {
-        name.removeprefix(TABLE_OPTION): value
-        for name, value in given.items()
-        if name.startswith(TABLE_OPTION)
-    }
+    named = ((name.removeprefix(TABLE_OPTION), name) for name in given if name.startswith(TABLE_OPTION))
+    own = {option: given[name] for option, name in named}
     return {**own, "path": given["path"]} if "path" in given and "paths" not in own else own
 
 
@@ -189,35 +197,41 @@ def _stored(schema: StructType) -> dict[str, str]:
     return {}
 
 
-def _check_options(given: Mapping[str, str]) -> tuple[Options, Damaged, Form]:
-    """Return the values of the options that need no file; raise InputError if invalid."""
-    asked = read_options({name: value for name, value in given.items() if name not in OWN}, DECODING, OPTIONS)
-    read_patience(given)
-    damaged = read_damaged(given.get("damaged") or "fail", ("fail", "quarantine"))
-    return asked, damaged, read_form(given.get("from", ""))
+def _read_request(given: Mapping[str, str]) -> SourceRequest:
+    """Return the request in the options; raise InputError for one that is unknown or invalid."""
+    decoding = {name: value for name, value in given.items() if name not in SOURCE_OPTIONS}
+    return SourceRequest(
+        read_names(given),
+        read_form(given.get("from", "")),
+        given.get("protocol", ""),
+        read_options(decoding, DECODING, OPTIONS),
+        read_damaged(given.get("damaged") or "fail", ("fail", "quarantine")),
+        read_stream_options(given),
+    )
 
 
 def _resolve(given: Mapping[str, str]) -> SourceRequest:
-    """Return the request that the options describe; raise InputError or CaptureError if invalid."""
-    asked, damaged, form = _check_options(given)
-    names = read_names(given)
-    stated = given.get("protocol") or _find_protocol(names, form, damaged)
-    protocol = resolve_dialect(stated, asked.dialect)
-    check_messages(protocol, asked.message)
-    check_columns(protocol, asked.columns)
-    if not names:
-        find_inputs(names)
-    return SourceRequest(names, form, protocol, asked, damaged)
+    """Return the request in the options, with its protocol.
+
+    Raises InputError or CaptureError for options that do not match the files or the protocol.
+    """
+    request = _read_request(given)
+    if not request.names:
+        find_inputs(())  # Raises InputError.
+    protocol = resolve_dialect(request.protocol or _find_protocol(request), request.options.dialect)
+    check_messages(protocol, request.options.message)
+    check_columns(protocol, request.options.columns)
+    return msgspec.structs.replace(request, protocol=protocol)
 
 
-def _find_protocol(names: Sequence[str], form: Form, damaged: Damaged) -> str:
-    inputs = find_inputs(names, form)
+def _find_protocol(request: SourceRequest) -> str:
+    """Return the protocol, or the package of its edition, that all segments state."""
+    inputs = find_inputs(request.names, request.form)
     if inputs.packets:
         raise InputError(
             f"{inputs.packets[0]}: a packet capture does not state its protocol: name it with the option 'protocol'"
         )
-    survey = survey_files(inputs.segments)
-    check_survey(survey, damaged)
+    survey = _survey(inputs, request)
     found = list_protocols(survey.sound)
     if len(found) == 1:
         editions = sorted({segment.source.edition if segment.source else "" for segment in survey.sound})
@@ -227,32 +241,31 @@ def _find_protocol(names: Sequence[str], form: Form, damaged: Damaged) -> str:
     if len(found) != 1:
         stated = " and ".join(found) or "no messages"
         raise InputError(
-            f"{', '.join(names)}: the capture holds {stated}: name one with the option 'protocol'"
+            f"{', '.join(request.names)}: the capture holds {stated}: name one with the option 'protocol'"
         )
     return found[0]
 
 
-class FailedStream(DataSourceStreamReader):
-    """Reader that raises an error as soon as Spark uses it."""
-
-    def __init__(self, error: Exception) -> None:
-        self._error = error
-
-    def initialOffset(self) -> dict[str, object]:
-        """Raise the error."""
-        raise self._error
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Raise the error."""
-        raise self._error
+def _survey(inputs: Inputs, request: SourceRequest) -> Survey:
+    """Return the survey of the segments; CaptureError for a damaged one if that is a failure."""
+    survey = survey_files(inputs.segments)
+    if survey.unsound and request.damaged == "fail":
+        raise CaptureError(survey.unsound[0].reason)
+    return survey
 
 
 @dataclass
-class Groups(InputPartition):
-    """Partition of row groups, or of one file that is not a segment, with the reason."""
+class OneFile(InputPartition):
+    """Partition of one packet capture."""
 
-    groups: tuple[tuple[str, int], ...] = ()
-    unsound: tuple[str, str] | None = None
+    path: Path
+
+
+@dataclass
+class RowGroups(InputPartition):
+    """Partition of row groups, each as file and number; None for a file that is not a segment."""
+
+    groups: Sequence[tuple[Path, int | None]]
 
 
 class SpecwireReader(DataSourceReader):
@@ -260,11 +273,11 @@ class SpecwireReader(DataSourceReader):
 
     def __init__(self, request: SourceRequest) -> None:
         self.request = request
-        self._selection = PushedFilters()
+        self._filters = PushedFilters()
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         """Take the filters on a tap's columns and return the others."""
-        return self._selection.take(filters, Reader(self.request.protocol, self.request.asked).noted)
+        return self._filters.take(filters, self._decoder().noted)
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return the partitions: one for each packet capture, and groups of row groups of segments.
@@ -272,67 +285,71 @@ class SpecwireReader(DataSourceReader):
         Raises CaptureError for a file that is not a segment, unless it is quarantined.
         """
         inputs = find_inputs(self.request.names, self.request.form)
-        survey = survey_files(inputs.segments)
-        check_survey(survey, self.request.damaged)
+        survey = _survey(inputs, self.request)
         found: list[InputPartition] = [OneFile(path) for path in inputs.packets]
-        found += (Groups((), (str(bad.path), bad.reason)) for bad in survey.unsound)
-        groups: list[tuple[str, int]] = []
+        found += (RowGroups([(bad.path, None)]) for bad in survey.unsound)
+        groups: list[tuple[Path, int | None]] = []
         octets = 0
         for segment in survey.sound:
-            for group, size in self._selection.row_groups(segment):
+            for group, size in self._filters.row_groups(segment):
                 if groups and octets + size > _PARTITION_OCTETS:
-                    found.append(Groups(tuple(groups)))
+                    found.append(RowGroups(groups))
                     groups, octets = [], 0
-                groups.append((str(segment.path), group))
+                groups.append((segment.path, group))
                 octets += size
-        return [*found, Groups(tuple(groups))] if groups or not found else found
+        return [*found, RowGroups(groups)] if groups or not found else found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the decoded messages of a partition."""
-        reader = Reader(self.request.protocol, self.request.asked)
+        decoder = self._decoder()
         if isinstance(partition, OneFile):
-            yield from self._read_packets(reader, partition.path)
+            yield from self._read_packets(decoder, partition.path)
             return
-        assert isinstance(partition, Groups)
-        if partition.unsound:
-            yield from self._stand_in(reader, "segment", *partition.unsound)
+        assert isinstance(partition, RowGroups)
         for path, group in partition.groups:
-            yield from self._read_group(reader, Path(path), group)
+            part = SegmentPart(path.name)
+            if group is None:
+                yield from self.read_part(path, part)
+            else:
+                yield from self._read_group(decoder, path, group, part)
 
-    def read_rows(self, path: Path, wanted: Wanted) -> Iterator[pa.RecordBatch]:
-        """Yield the wanted messages of a segment, or an error row for any other file."""
-        reader = Reader(self.request.protocol, self.request.asked)
-        if wanted.after is None:
+    def read_part(self, path: Path, part: SegmentPart) -> Iterator[pa.RecordBatch]:
+        """Yield the messages in a part of a segment, or an error row for any other file."""
+        if part.after is None:
             raise CaptureError(
-                f"{path}: this stream has read some of the segments that it stands for, and it is unknown which "
+                f"{path}: this stream has read some of the segments that it replaces, and it is unknown which "
                 "messages are new; begin with a new checkpoint"
             )
+        decoder = self._decoder()
         try:
             read_footer(path)
         except CaptureError as error:
             if self.request.damaged == "fail":
                 raise
-            yield from self._stand_in(reader, "segment", str(path), str(error))
+            yield from self._error_row(decoder, "segment", path, str(error))
             return
         for group in range(pq.read_metadata(path).num_row_groups):
-            yield from self._read_group(reader, path, group, wanted)
+            yield from self._read_group(decoder, path, group, part)
+
+    def _decoder(self) -> BatchDecoder:
+        return BatchDecoder(self.request.protocol, self.request.options)
 
     def _read_group(
-        self, reader: Reader, path: Path, group: int, wanted: Wanted | None = None
+        self, decoder: BatchDecoder, path: Path, group: int, part: SegmentPart
     ) -> Iterator[pa.RecordBatch]:
         with pq.ParquetFile(path) as file:
             stated = file.metadata.row_group(group)
             rows = min(_BATCH_ROWS, max(1, _BATCH_OCTETS * stated.num_rows // max(1, stated.total_byte_size)))
-            columns = reader.needed((*self._selection.columns, "seq"))
+            columns = decoder.needed((*self._filters.columns, "seq"))
             for batch in file.iter_batches(rows, row_groups=[group], columns=columns):
-                yield from self._decode(reader, _narrow(batch, wanted), path)
+                yield from self._decode(decoder, _select_part(batch, part), path)
 
-    def _read_packets(self, reader: Reader, path: Path) -> Iterator[pa.RecordBatch]:
+    def _read_packets(self, decoder: BatchDecoder, path: Path) -> Iterator[pa.RecordBatch]:
         file = PacketFile(path, packages_of(self.request.protocol))
         try:
             for table in file.read():
                 for batch in table.to_batches(_BATCH_ROWS):
-                    yield from self._decode(reader, batch, path)
+                    yield from self._decode(decoder, batch, path)
         except CaptureError as error:
             if self.request.damaged == "fail":
                 raise
@@ -340,40 +357,43 @@ class SpecwireReader(DataSourceReader):
         log_notes(file)
         if self.request.damaged == "quarantine":
             for note in file.notes:
-                yield from self._stand_in(reader, "packets", str(path), f"{path}: {note}")
+                yield from self._error_row(decoder, "packets", path, f"{path}: {note}")
 
-    def _decode(self, reader: Reader, batch: pa.RecordBatch, path: Path) -> Iterator[pa.RecordBatch]:
-        selected = self._selection.apply(batch)
+    def _decode(self, decoder: BatchDecoder, batch: pa.RecordBatch, path: Path) -> Iterator[pa.RecordBatch]:
+        selected = self._filters.apply(batch)
         if selected.num_rows:
-            yield reader.decode(selected, path.absolute().as_uri())
+            yield decoder.decode(selected, path.absolute().as_uri())
 
-    def _stand_in(self, reader: Reader, kind: str, path: str, reason: str) -> Iterator[pa.RecordBatch]:
-        """Yield a row that describes what cannot be read in a file.
+    def _error_row(
+        self, decoder: BatchDecoder, kind: str, path: Path, reason: str
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield a row with the reason why a file, or a part of it, cannot be read.
 
-        Raise InputError in FAILFAST mode.
+        Raises InputError in FAILFAST mode.
         """
-        if self.request.asked.mode is Mode.FAILFAST:
+        if self.request.options.mode is Mode.FAILFAST:
             raise InputError(reason)
-        if self.request.asked.mode is Mode.PERMISSIVE and self._selection.takes_nothing:
-            yield reader.error_row(kind, reason, Path(path).absolute().as_uri())
+        if self.request.options.mode is Mode.PERMISSIVE and self._filters.match_nulls:
+            yield decoder.error_row(kind, reason, path.absolute().as_uri())
 
 
-def _narrow(batch: pa.RecordBatch, wanted: Wanted | None) -> pa.RecordBatch:
-    """Return the messages of a batch that the stream reads."""
-    if wanted is None or (wanted.after == -1 and wanted.upto is None):
+def _select_part(batch: pa.RecordBatch, part: SegmentPart) -> pa.RecordBatch:
+    """Return the messages of a batch that are in the part."""
+    if part.after == -1 and part.upto is None:
         return batch
-    upto = (1 << 63) - 1 if wanted.upto is None else wanted.upto
-    return batch.filter((pc.field("seq") > wanted.after) & (pc.field("seq") <= upto))
+    upto = (1 << 63) - 1 if part.upto is None else part.upto
+    return batch.filter((pc.field("seq") > part.after) & (pc.field("seq") <= upto))
 
 
 def follow(spark: SparkSession, capture: str | Path, protocol: str, **options: str) -> DataFrame:
     """Return the decoded messages of a growing capture folder as a stream, as from `decode`.
 
     All messages are read as `protocol`; `options` are those of the format ``specwire``. For a file
-    that is not a whole segment, the stream has a row without a message, whose `_error` is of kind
+    that is not a complete segment, the stream has a row without a message, whose `_error` is of kind
     ``segment``. With one checkpoint, each message is read once, also after restarts and if segments
     are compacted.
     """
-    register_source(spark, SpecwireSource)  # a declarative pipeline must not set what `register` does
+    # Not `register`, because declarative pipelines forbid its setting.
+    register_source(spark, SpecwireSource)
     stated = {"damaged": "quarantine", **options, "protocol": protocol}
     return spark.readStream.format(NAME).options(**stated).load(str(capture))

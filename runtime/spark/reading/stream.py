@@ -5,16 +5,15 @@ which yields decoded messages (`specwire.runtime.spark.reading.source`) or the c
 need. Its offsets are positions, so it needs no log besides Spark's checkpoint.
 
 Answers carry state from one segment of a tap to the next, so a tap's segments are read in the order
-of their numbers. A capture that is copied from another machine does not always grow in that order,
-and a file that is copied in place exists before it is whole. So a segment is held back
+of their numbers. A capture that is copied from another machine may grow in another order, and a
+file that is being copied is incomplete. So a segment is held back
 
-- while an earlier one of its tap is missing, for `gap_s` after it appeared: then it is read; the
-  earlier one counts as late if it comes;
-- while it is not whole (Parquet has its index at the end), for `settle_s` after its last change:
-  then it is read, and the reader reports it as damaged. If it becomes whole later, it is read
-  again.
+- while an earlier one of its tap is missing, for at most `gap_s` after it appeared. If the earlier
+  one appears later, it is read then;
+- while it is incomplete (Parquet has its footer at the end), for at most `settle_s` after its last
+  change. Then the reader reports it as damaged. If it becomes complete later, it is read again.
 
-No file is skipped for its age. Late segments are read when they come.
+No file is skipped for its age.
 
 Spark's own file source is not used, for four reasons. One truncated file ends its query. It ignores
 files older than `maxFileAge`. It reads a tap's segments in the order of their changes. Its list of
@@ -34,7 +33,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
+from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.names import find_replaced, is_compacted, is_visible, read_name
@@ -45,7 +44,7 @@ MAGIC = b"PAR1"
 """Last octets of a whole Parquet file, after the length of its footer."""
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class SegmentPart(msgspec.Struct, frozen=True):
     """Messages of one segment that a batch reads.
 
     Attributes:
@@ -60,30 +59,28 @@ class Wanted(msgspec.Struct, frozen=True):
     upto: int | None = None
 
 
-ReadFile = Callable[[Path, Wanted], Iterator[Any]]
-"""Function that yields the rows of one segment."""
-
-
-class Arrival(msgspec.Struct, frozen=True):
+class NewFile(msgspec.Struct, frozen=True):
     """File of the folder that was not read yet.
 
-    `changed_s` is the time when it appeared or changed in the folder, in seconds since 1970.
+    Attributes:
+        changed_s: the time when it appeared or changed in the folder, in seconds since 1970.
+        complete: whether it has the end of a Parquet file.
     """
 
     name: str
     changed_s: float
     octets: int
-    whole: bool
+    complete: bool
 
 
-class Patience(msgspec.Struct, frozen=True):
-    """Settings: how long segments are held back, and how much is read at once.
+class StreamOptions(msgspec.Struct, frozen=True):
+    """Options of a stream: how long segments are held back, and how much a batch reads.
 
     Attributes:
         gap_s: time to wait for an earlier segment of a tap, in seconds.
-        settle_s: time to wait until a file that is not whole becomes whole, in seconds.
-        segments: maximum number of files read at once.
-        octets: maximum size of the files read at once; a single larger file is read alone.
+        settle_s: time to wait for the rest of an incomplete file, in seconds.
+        segments: maximum number of files in a batch.
+        octets: maximum size of the files in a batch; a larger file is a batch of one.
     """
 
     gap_s: Annotated[float, msgspec.Meta(ge=0)] = 10.0
@@ -106,84 +103,77 @@ def list_names(folder: Path) -> list[str]:
     return [name for name in names if name not in replaced]
 
 
-def look_at(folder: Path, names: Iterable[str]) -> list[Arrival]:
-    """Return the `Arrival` of each file of a folder, except files removed in the meantime."""
-    return [arrival for name in names if (arrival := _look_at(folder / name)) is not None]
+def find_new_files(folder: Path, names: Iterable[str]) -> list[NewFile]:
+    """Return size, time and state of each file, except files that were removed."""
+    return [found for name in names if (found := _find_new_file(folder / name)) is not None]
 
 
-def _look_at(path: Path) -> Arrival | None:
-    """Return the `Arrival` of a file; None if it was removed in the meantime."""
+def _find_new_file(path: Path) -> NewFile | None:
     try:
         with path.open("rb") as file:
-            found = os.fstat(file.fileno())
-            file.seek(-min(8, found.st_size), os.SEEK_END)
+            status = os.fstat(file.fileno())
+            file.seek(-min(8, status.st_size), os.SEEK_END)
             tail = file.read()
     except FileNotFoundError:
         return None
     except OSError:
-        return Arrival(path.name, 0.0, 0, whole=True)  # its reader reports the fault
+        return NewFile(path.name, 0.0, 0, complete=True)  # The task that reads it reports the error.
     footer = int.from_bytes(tail[:4], "little")
-    whole = len(tail) == 8 and tail[4:] == MAGIC and footer + 12 <= found.st_size
-    return Arrival(path.name, found.st_ctime, found.st_size, whole)
+    complete = len(tail) == 8 and tail[4:] == MAGIC and footer + 12 <= status.st_size
+    return NewFile(path.name, status.st_ctime, status.st_size, complete)
 
 
-def choose(arrivals: Sequence[Arrival], given: Position, patience: Patience, now_s: float) -> list[str]:
-    """Return the names to read now, in order for each tap; `now_s` is in seconds since 1970."""
+def choose_files(files: Sequence[NewFile], read: Position, options: StreamOptions, now_s: float) -> list[str]:
+    """Return the names of the next batch, in order for each tap, and the oldest first.
+
+    `read` is what was read before; `now_s` is in seconds since 1970.
+    """
     chosen: list[str] = []
     octets = 0
-    for arrival in _by_age(list(_ready(arrivals, given, patience, now_s))):
-        if len(chosen) == patience.segments or (chosen and octets + arrival.octets > patience.octets):
+    for _, file in sorted(_ready(files, read, options, now_s), key=lambda found: found[0]):
+        if len(chosen) == options.segments or (chosen and octets + file.octets > options.octets):
             break
-        chosen.append(arrival.name)
-        octets += arrival.octets
+        chosen.append(file.name)
+        octets += file.octets
     return chosen
 
 
 def _ready(
-    arrivals: Sequence[Arrival], given: Position, patience: Patience, now_s: float
-) -> Iterator[Arrival]:
-    """Yield the files that are not held back, in order for each tap."""
+    files: Sequence[NewFile], read: Position, options: StreamOptions, now_s: float
+) -> Iterator[tuple[float, NewFile]]:
+    """Yield the files that are not held back, each with the time since which it waits.
 
-    def is_unsettled(arrival: Arrival) -> bool:
-        return not arrival.whole and now_s - arrival.changed_s < patience.settle_s
+    That is its own time, or that of an earlier segment of its tap that is younger.
+    """
 
-    taps: dict[str, list[tuple[int, int, Arrival]]] = {}
-    for arrival in arrivals:
-        named = read_name(arrival.name)
+    def is_settling(file: NewFile) -> bool:
+        return not file.complete and now_s - file.changed_s < options.settle_s
+
+    taps: dict[str, list[tuple[int, int, NewFile]]] = {}
+    for file in files:
+        named = read_name(file.name)
         if named is not None:
-            taps.setdefault(named.tap, []).append((named.first, named.last, arrival))
-        elif not is_unsettled(arrival):
-            yield arrival
+            taps.setdefault(named.tap, []).append((named.first, named.last, file))
+        elif not is_settling(file):
+            yield file.changed_s, file
     for tap, numbered in taps.items():
-        last = given.last(tap)
-        for number, end, arrival in sorted(numbered, key=lambda item: item[:2]):
-            missing = number > last + 1 and now_s - arrival.changed_s < patience.gap_s
-            if missing or is_unsettled(arrival):
+        last, since_s = read.last(tap), 0.0
+        for number, end, file in sorted(numbered, key=lambda item: item[:2]):
+            follows_gap = number > last + 1 and now_s - file.changed_s < options.gap_s
+            if follows_gap or is_settling(file):
                 break
-            last = max(last, end)
-            yield arrival
+            last, since_s = max(last, end), max(since_s, file.changed_s)
+            yield since_s, file
 
 
-def _by_age(arrivals: Sequence[Arrival]) -> list[Arrival]:
-    """Return the oldest files first, so that no tap waits for another; keep each tap's order."""
-    reached: dict[str, float] = {}
-    ages: dict[str, float] = {}
-    for arrival in arrivals:
-        named = read_name(arrival.name)
-        tap = named.tap if named else arrival.name
-        reached[tap] = ages[arrival.name] = max(reached.get(tap, 0.0), arrival.changed_s)
-    return sorted(arrivals, key=lambda arrival: ages[arrival.name])
+STREAM_OPTIONS = StreamOptions.__struct_fields__
 
 
-PATIENCE = Patience.__struct_fields__
-"""Options of a stream."""
-
-
-def read_patience(options: Mapping[str, str]) -> Patience:
-    """Return the limits that options state; InputError for one that is no number, or too small."""
-    stated = {name: options[name] for name in PATIENCE if name in options}
+def read_stream_options(given: Mapping[str, str]) -> StreamOptions:
+    """Return the options of a stream; InputError for one that is no number, or too small."""
+    stated = {name: given[name] for name in STREAM_OPTIONS if name in given}
     try:
-        return msgspec.convert(stated, Patience, strict=False)
+        return msgspec.convert(stated, StreamOptions, strict=False)
     except msgspec.ValidationError as error:
         name = next((name for name in stated if f"`$.{name}`" in str(error)), "")
         raise InputError(
@@ -191,16 +181,11 @@ def read_patience(options: Mapping[str, str]) -> Patience:
         ) from error
 
 
-def state_options(folder: Path, patience: Patience) -> dict[str, str]:
-    """Return the options of a stream over a folder."""
-    return {"path": str(folder.resolve())} | {name: str(getattr(patience, name)) for name in PATIENCE}
-
-
 @dataclass
 class StreamFiles(InputPartition):
     """Files that one task reads."""
 
-    files: tuple[Wanted, ...]
+    parts: tuple[SegmentPart, ...]
 
 
 class FolderStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -211,13 +196,20 @@ class FolderStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         tasks: maximum number of tasks that read one batch.
     """
 
-    def __init__(self, folder: Path, patience: Patience, read_file: ReadFile, *, tasks: int = 1) -> None:
-        self.folder = folder
-        self.patience = patience
+    def __init__(
+        self,
+        folder: Path,
+        options: StreamOptions,
+        read_file: Callable[[Path, SegmentPart], Iterator[Any]],
+        *,
+        tasks: int = 1,
+    ) -> None:
+        self._folder = folder
+        self._options = options
         self._read_file = read_file
         self._tasks = tasks
-        self._wanted: frozenset[str] | None = None
-        self._given: frozenset[str] = frozenset()
+        self._available: frozenset[str] | None = None
+        self._read_before: frozenset[str] = frozenset()
 
     def initialOffset(self) -> dict[str, Any]:
         """Return the position before all segments."""
@@ -225,92 +217,94 @@ class FolderStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Return the position after the files that are read next, or `start` if there are none."""
-        given = _position(start)
-        present = list_names(self.folder)
-        again = look_at(self.folder, given.unwhole)
-        arrivals = [found for found in again if found.whole and given.unwhole[found.name] != found.changed_s]
-        arrivals += look_at(self.folder, self._fresh(present, given))
-        patience = self.patience
-        if self._wanted is not None:
-            arrivals = [arrival for arrival in arrivals if arrival.name in self._wanted]
-            patience = msgspec.structs.replace(patience, gap_s=0.0)
-        names = choose(arrivals, given, patience, time.time())
+        read = _position(start)
+        present = list_names(self._folder)
+        incomplete = find_new_files(self._folder, read.incomplete)
+        files = [
+            file for file in incomplete if file.complete and read.incomplete[file.name] != file.changed_s
+        ]
+        files += find_new_files(self._folder, self._unread(present, read))
+        options = self._options
+        if self._available is not None:
+            files = [file for file in files if file.name in self._available]
+            options = msgspec.structs.replace(options, gap_s=0.0)
+        names = choose_files(files, read, options, time.time())
         if not names:
             return start
-        unwhole = {
-            found.name: found.changed_s
-            for found in arrivals
-            if found.name in names and (not found.whole or found.name in given.unwhole)
+        changes = {
+            file.name: file.changed_s
+            for file in files
+            if file.name in names and (not file.complete or file.name in read.incomplete)
         }
-        return given.forget_missing(present).add(names, unwhole, _last_seqs(self.folder, names)).to_json()
+        return read.forget_missing(present).add(names, changes, _last_seqs(self._folder, names)).to_json()
 
-    def _fresh(self, present: Sequence[str], given: Position) -> list[str]:
-        """Return the names that were not read; names known to be read are not looked up again.
+    def _unread(self, present: Sequence[str], read: Position) -> list[str]:
+        """Return the names that were not read.
 
-        This matters for speed. A tap writes 86,400 segments a day, and the folder is listed every
-        second.
+        Names known to be read are not looked up again, for speed: a tap writes 86,400 segments a
+        day, and the folder is listed every second.
         """
-        known = self._given.intersection(present)
-        fresh: list[str] = []
-        found: list[str] = []
-        for name in present:
-            if name not in known:
-                (found if given.has(name) else fresh).append(name)
-        self._given = known.union(found)
-        return fresh
-
-    def getDefaultReadLimit(self) -> ReadLimit:
-        """Return no limit, because `Patience` limits each batch."""
-        return ReadAllAvailable()
+        known = self._read_before.intersection(present)
+        unread = [name for name in present if name not in known and not read.has(name)]
+        self._read_before = frozenset(present).difference(unread)
+        return unread
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Limit the stream to the files that exist now, without waiting for missing ones."""
-        arrivals = look_at(self.folder, list_names(self.folder))
-        settle_s = self.patience.settle_s
-        now_s = time.time()
-        self._wanted = frozenset(
-            arrival.name for arrival in arrivals if arrival.whole or now_s - arrival.changed_s >= settle_s
+        files = find_new_files(self._folder, list_names(self._folder))
+        settled_s = time.time() - self._options.settle_s
+        self._available = frozenset(
+            file.name for file in files if file.complete or file.changed_s <= settled_s
         )
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return tasks for the files between two positions; one task if there are no files."""
-        files = self._files(_position(start), _position(end))
-        return [
-            StreamFiles(tuple(files[at :: self._tasks])) for at in range(min(self._tasks, max(1, len(files))))
-        ]
+        parts = self._parts(_position(start), _position(end))
+        tasks = min(self._tasks, max(1, len(parts)))
+        return [StreamFiles(tuple(parts[at :: self._tasks])) for at in range(tasks)]
 
-    def _files(self, start: Position, end: Position) -> list[Wanted]:
+    def _parts(self, start: Position, end: Position) -> list[SegmentPart]:
         """Return the files, and the messages in them, to read between two positions.
 
         When a batch runs again after a crash, its segments may have been compacted in the meantime.
         Then the messages between the two positions are read from the compacted segment.
         """
         names = end.names_since(start)
-        gone = [name for name in names if not (self.folder / name).exists()]
-        covering = [name for name in list_names(self.folder) if is_compacted(name)] if gone else []
-        files: list[Wanted] = []
+        gone = [name for name in names if not (self._folder / name).exists()]
+        compacted = [name for name in list_names(self._folder) if is_compacted(name)] if gone else []
+        parts: dict[SegmentPart, None] = {}
         for name in names:
-            cover = (
-                next((one for one in covering if find_replaced([one, name])), None) if name in gone else None
-            )
-            if cover is None:
-                files.append(Wanted(name, start.seq_before(name)))
+            replacing = (one for one in compacted if name in gone and find_replaced([one, name]))
+            if (replacement := next(replacing, None)) is None:
+                parts[SegmentPart(name, start.seq_before(name))] = None
                 continue
-            read = read_name(name)
-            assert read is not None, "only files with such names are replaced"
-            after = start.seqs.get(read.tap) if read.tap in start.taps else -1
-            wanted = Wanted(
-                cover, after if start.last(read.tap) < read.first else None, end.seqs.get(read.tap)
-            )
-            if wanted not in files:
-                files.append(wanted)
-        return files
+            named = read_name(name)
+            assert named is not None, "only files with such names are replaced"
+            after = start.seqs.get(named.tap) if named.tap in start.taps else -1
+            known = start.last(named.tap) < named.first
+            parts[SegmentPart(replacement, after if known else None, end.seqs.get(named.tap))] = None
+        return list(parts)
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Yield the rows of a task's files."""
         assert isinstance(partition, StreamFiles)
-        for wanted in partition.files:
-            yield from self._read_file(self.folder / wanted.name, wanted)
+        for part in partition.parts:
+            yield from self._read_file(self._folder / part.name, part)
+
+
+class FailedStream(DataSourceStreamReader):
+    """Reader that raises an error as soon as Spark uses it."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Raise the error."""
+        raise self._error
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """Raise the error."""
+        raise self._error
 
 
 def _position(offset: dict[str, Any]) -> Position:
@@ -327,8 +321,8 @@ def _last_seqs(folder: Path, names: Iterable[str]) -> dict[str, int]:
     """Return the greatest `seq` of each tap in these files, from their footers."""
     found: dict[str, int] = {}
     for name in names:
-        read = read_name(name)
-        if read is None:
+        named = read_name(name)
+        if named is None:
             continue
         try:
             footer = pq.read_metadata(folder / name)
@@ -337,7 +331,7 @@ def _last_seqs(folder: Path, names: Iterable[str]) -> dict[str, int]:
                 footer.row_group(group).column(at).statistics for group in range(footer.num_row_groups)
             ]
         except (OSError, pa.ArrowException, IndexError):
-            continue  # the reader reports it
+            continue  # The task that reads the file reports the error.
         last = [int(group.max) for group in groups if group is not None and group.has_min_max]
-        found[read.tap] = max([*last, found.get(read.tap, -1)])
+        found[named.tap] = max([*last, found.get(named.tap, -1)])
     return found

@@ -8,7 +8,6 @@ server that does not exist. So this module first checks whether a server answers
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,8 +30,6 @@ ANSWER_S = 10.0
 RETRIES = 6
 """Number of retries of a call after the connection is lost: about a minute, with growing delays."""
 
-_NEEDED = ("grpc", "grpc_status", "google.rpc", "zstandard")
-
 _ENVIRONMENT: Mapping[str, str | None] = {
     # PySpark's functions read this variable to choose the kind of column.
     "SPARK_CONNECT_MODE_ENABLED": "1",
@@ -49,9 +46,6 @@ def open_remote(url: str, package: Path | None, settings: Mapping[str, str]) -> 
     Raises InputError for an invalid URL, and JobError if the libraries are missing or no server
     answers. Errors of Spark inside the block are raised as JobError.
     """
-    missing = [name for name in _NEEDED if not _is_there(name)]
-    if missing:
-        raise JobError(f"Spark Connect needs {', '.join(missing)}: pip install 'specwire[connect]'")
     shipped = read_package(package) if package is not None else None
     with changed_environment(_ENVIRONMENT):
         builder = _read_url(url)
@@ -83,21 +77,17 @@ def _connect(builder: DefaultChannelBuilder) -> SparkSession:
     return cast(SparkSession, session)
 
 
-def _is_there(name: str) -> bool:
-    try:
-        return importlib.util.find_spec(name) is not None
-    except ModuleNotFoundError:
-        return False
-
-
 def _read_url(url: str) -> DefaultChannelBuilder:
-    from pyspark.sql.connect.client import DefaultChannelBuilder
-
+    try:
+        from pyspark.sql.connect.client import DefaultChannelBuilder
+    except ImportError as error:
+        reason = str(error).rstrip(".")
+        raise JobError(f"Spark Connect cannot be used ({reason}): pip install 'specwire[connect]'") from error
     try:
         return DefaultChannelBuilder(url)
     except (PySparkException, ValueError) as error:
         raise InputError(
-            "the Spark Connect URL is none: it reads sc://host:port, or sc://host:port/;name=value"
+            "the Spark Connect URL is invalid: it must be sc://host:port or sc://host:port/;name=value"
         ) from error
 
 

@@ -1,20 +1,18 @@
-"""What executors get from this program: its code, and files under the same paths.
+"""Code and files for executors: package folders, generated packages, and shared folders.
 
-A package folder is shipped by Spark's settings on a master, by artifacts on Spark Connect.
-Executors unpack the archive in their working folder and start its Python by a path relative to it.
-Spark starts the same path on the driver too, to get the schema of a Python data source. The
-driver's Python has everything that is in the archive. So on the driver the path is a stand-in in
-Java's working folder that starts the driver's Python.
+A package folder is shipped by Spark's settings on a master, and by artifacts on Spark Connect.
+Executors unpack the archive in their working folder and start its Python by a relative path. Spark
+starts the same path on the driver, to get the schema of a Python data source. There the path is a
+script in Java's working folder that starts the driver's Python.
 
-Each generated package of the user is a zip archive that Spark adds to the path of Python workers
-(`addPyFile`, `addArtifacts`). In it the package is below `specwire_packages`, where
-`specwire.runtime.packages` finds it by name. Under its own name, its parents, such as the user's
-program, would have to be shipped with it.
+Each generated package of the user is a zip archive, which Spark adds to the path of Python workers.
+In it the package is below `specwire_packages`, where `specwire.runtime.packages` finds it by name.
+Under its own name, its parent packages would have to be shipped too.
 
 This program reads a capture's footers, and executors read its rows. Executors write an output, and
 this program moves it into place. So both folders must exist under the same paths for this program,
 the driver (or the Connect server) and every executor: on a shared file system, or on one machine.
-Otherwise Spark would write to other disks, and the output would be empty. `check_shared` tries it.
+Otherwise the output would be empty. `check_shared` tests it.
 """
 
 from __future__ import annotations
@@ -46,10 +44,10 @@ from specwire.runtime.spark.session.java import describe_failure
 from specwire.runtime.spark.session.target import Target
 
 _SHIPPED: WeakKeyDictionary[SparkSession, set[str]] = WeakKeyDictionary()
-"""The archives that each session has."""
+"""Names of the archives that each session has."""
 
 _TIME = (1980, 1, 1, 0, 0, 0)
-"""The time of every entry of an archive: the same files give the same octets."""
+"""Time of every entry of an archive, so that the same files give the same octets."""
 
 _DEMAND = "this program, Spark's driver or Connect server, and every executor must see it under that path"
 
@@ -59,14 +57,16 @@ def shipping_settings(package: Package | None) -> dict[str, str]:
 
     The values are URIs, because Spark splits paths at blanks and commas.
     """
-    if package is None:
-        return {}
-    jars = {"spark.jars": package.jar.as_uri()} if package.jar else {}
-    return {"spark.archives": f"{package.archive.as_uri()}#{ENVIRONMENT}"} | jars
+    settings: dict[str, str] = {}
+    if package is not None:
+        settings["spark.archives"] = f"{package.archive.as_uri()}#{ENVIRONMENT}"
+        if package.jar is not None:
+            settings["spark.jars"] = package.jar.as_uri()
+    return settings
 
 
 @contextmanager
-def stand_in_python() -> Iterator[Path]:
+def driver_python() -> Iterator[Path]:
     """Yield a folder in which `PYTHON` starts the running interpreter."""
     with tempfile.TemporaryDirectory(prefix="specwire-driver-") as name:
         program = Path(name, PYTHON)
@@ -86,7 +86,7 @@ def ship_packages(spark: SparkSession, *names: str) -> None:
     """
     try:
         packages = [REGISTRY.find(name) for name in names] if names else list(REGISTRY.others().values())
-        # The others come with specwire, or this is a worker that has them.
+        # Skip packages that come with specwire, or were shipped to this worker.
         own = [package for package in packages if package.origin not in ("", SHIPPED)]
         archives = [_write_archive(identifier(package.name), package.files()) for package in own]
     except PackageError as error:
@@ -96,8 +96,7 @@ def ship_packages(spark: SparkSession, *names: str) -> None:
         if archive.name not in shipped:
             path = list(sys.path)
             spark.addArtifacts(str(archive), pyfile=True)
-            # Spark adds the archive to the path of the driver, too, which uses the package from the
-            # user's source.
+            # Spark also adds the archive to this program's path, which has the user's source.
             sys.path[:] = path
             shipped.add(archive.name)
 
@@ -111,8 +110,7 @@ def _write_archive(name: str, files: Mapping[str, bytes]) -> Path:
         return archive
     folder = f"{FOLDERS}/{name}/"
     with zipfile.ZipFile(archive, "w") as written:
-        # Python finds modules without `__init__` only in folders that have their own archive
-        # entries.
+        # Python finds modules without `__init__` only in folders with an archive entry.
         for entry in (f"{FOLDERS}/", folder):
             written.writestr(zipfile.ZipInfo(entry, _TIME), b"")
         for file, content in files.items():
@@ -132,8 +130,8 @@ def shipping_folder() -> Path:
 def check_shared(spark: SparkSession, target: Target, read: Sequence[Path], write: Path) -> None:
     """Raise InputError unless Spark sees the files to read and can write into the same folder.
 
-    On a local master nothing is checked. `write` need not exist yet; its nearest existing parent is
-    tried.
+    On a local master nothing is checked. If `write` does not exist, its nearest existing parent is
+    checked.
     """
     if target.local:
         return

@@ -1,7 +1,7 @@
 """Java process of a Spark driver: its start, its end, its errors, and keyboard interrupts.
 
 This is the only module that uses private state of PySpark and py4j, in two places. Neither has a
-public way.
+public interface.
 
 - PySpark keeps the Java process in class attributes of `SparkContext`, and ends it only when Python
   ends. To end it with the session, and to start another one later, these attributes are reset.
@@ -25,8 +25,8 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
-from typing import Any
+from types import FrameType, TracebackType
+from typing import Any, Self
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has no types
 from pyspark import SparkConf, SparkContext
@@ -34,13 +34,13 @@ from pyspark.errors import PySparkException, PythonException
 from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 
-from specwire.runtime.spark.errors import JobError
+from specwire.runtime.spark.errors import InputError, JobError
 
 ENDING_S = 30.0
 """Timeout for the end of the Java process, in seconds."""
 
 AGAIN_S = 0.05
-"""Time in seconds after which a clean-up of py4j, which takes microseconds, has ended."""
+"""Seconds until an interrupt in a clean-up of py4j is sent again; a clean-up takes microseconds."""
 
 _CLEAN_UPS = ("_garbage_collect_object", "_garbage_collect_connection")
 """Functions that py4j calls, at any time, when Python releases a Java object."""
@@ -58,10 +58,14 @@ def java_process(
 ) -> Iterator[SparkContext]:
     """Yield a context in a Java process that writes to `log`; end the process after the block.
 
-    A context that is already running is used. `environment` is changed only for the start (see
-    `changed_environment`); the workers inherit it from Java. Java works in `folder`, or in this
-    program's working directory.
+    A Java process that was started before is used, and not ended. `environment` is changed only for
+    the start (see `changed_environment`); the workers inherit it from Java. Java's working directory
+    is `folder`, or this program's.
+
+    Raises InputError if a context is running: PySpark allows one in a program.
     """
+    if SparkContext._active_spark_context is not None:
+        raise InputError("this program has a Spark session already: stop it first")
     if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
         yield SparkContext(conf=conf)
         return
@@ -69,9 +73,8 @@ def java_process(
     gateway: Any = None
     try:
         with changed_environment(environment), log.open("wb") as output, _deferred_interrupt():
-            # In a separate process group: otherwise a SIGTERM to the group of this program
-            # (`timeout`, a shell's `kill %1`) would end Java before this program. Java always ends
-            # with this program, because its standard input ends.
+            # In a separate process group, because a SIGTERM to this program's group (`timeout`,
+            # `kill %1`) must not end Java first. Java ends with its standard input.
             options = {"stdout": output, "stderr": output, "cwd": folder, "process_group": 0}
             gateway = launch(conf, options)
         # Errors are converted here, because Spark's errors can be read only while Java runs.
@@ -86,13 +89,11 @@ def java_process(
 
 def _end(gateway: Any) -> None:
     gateway.shutdown()
-    # Java ends when its standard input does.
-    gateway.proc.stdin.close()
+    gateway.proc.stdin.close()  # Java ends when its standard input does.
     try:
         gateway.proc.wait(ENDING_S)
     except subprocess.TimeoutExpired:
-        # Its work is done.
-        gateway.proc.kill()
+        gateway.proc.kill()  # Its work is done.
         gateway.proc.wait()
 
 
@@ -127,65 +128,57 @@ def _kept_interrupt() -> Iterator[None]:
 
 
 class Interrupts:
-    """Record of whether the user has interrupted the work.
+    """Context manager that ends a block with KeyboardInterrupt if the user interrupted it.
 
-    A clean-up that swallows every exception may swallow KeyboardInterrupt, and the job would
-    continue. So the handler also records the signal, and `heed` raises it again at the next step.
-    In a clean-up of py4j the handler raises nothing, and sends the signal again afterwards.
+    Code that ignores every exception may swallow KeyboardInterrupt, and the job would continue. So
+    the handler also records the signal. `heed` raises the exception again at the next step, and at
+    the end of the block, also if the interrupted call failed with another error. In a clean-up of
+    py4j the handler raises nothing, and sends the signal again later.
+
+    Signals are not handled here if this is not the main thread or another handler is installed.
     """
 
     def __init__(self) -> None:
         self._seen = False
         self._again: threading.Timer | None = None
+        self._handles = False
 
-    def note(self, number: int, frame: FrameType | None) -> None:
-        """Record the signal, and raise KeyboardInterrupt; in a clean-up of py4j, send it again."""
-        self._seen = True
-        if not _cleans_up(frame):
-            raise KeyboardInterrupt
-        self.end()
-        self._again = threading.Timer(AGAIN_S, signal.pthread_kill, (threading.get_ident(), number))
-        self._again.daemon = True
-        self._again.start()
+    def __enter__(self) -> Self:
+        self._handles = (
+            threading.current_thread() is threading.main_thread()
+            and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        )
+        if self._handles:
+            signal.signal(signal.SIGINT, self._handle)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._cancel()
+        if self._handles:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        if error is None or isinstance(error, Exception):
+            self.heed()
 
     def heed(self) -> None:
         """Raise KeyboardInterrupt if there was one."""
         if self._seen:
             raise KeyboardInterrupt
 
-    def end(self) -> None:
-        """Stop sending signals."""
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self._seen = True
+        if not _cleans_up(frame):
+            raise KeyboardInterrupt
+        self._cancel()
+        self._again = threading.Timer(AGAIN_S, signal.pthread_kill, (threading.get_ident(), number))
+        self._again.daemon = True
+        self._again.start()
+
+    def _cancel(self) -> None:
         if self._again is not None:
             self._again.cancel()
             self._again.join()
-
-
-@contextmanager
-def heeded_interrupts() -> Iterator[Interrupts]:
-    """Record interrupts during a block; after an interrupt, the block always ends with an error.
-
-    Signals are not handled here if this is not the main thread or another handler is installed.
-    """
-    interrupts = Interrupts()
-    ours = (
-        threading.current_thread() is threading.main_thread()
-        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    )
-    if not ours:
-        yield interrupts
-        return
-    signal.signal(signal.SIGINT, interrupts.note)
-    try:
-        yield interrupts
-    except Exception:
-        # The interrupted call may fail with another error, and then that error is raised.
-        interrupts.heed()
-        raise
-    else:
-        interrupts.heed()
-    finally:
-        interrupts.end()
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _cleans_up(frame: FrameType | None) -> bool:
@@ -225,8 +218,8 @@ def quiet_driver() -> Iterator[None]:
     error.
     """
     root = logging.getLogger()
-    spoken = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-    named = (logging.getLogger("py4j"), *map(PySparkLogger.getLogger, spoken))
+    names = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+    named = (logging.getLogger("py4j"), *map(PySparkLogger.getLogger, names))
     levels = [logger.level for logger in named]
     root.addFilter(_is_not_py4j)
     for logger in named:
@@ -252,10 +245,10 @@ def as_job_errors(place: str, log: Path | None = None) -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError, ConnectionError) as error:
-        told = describe_failure(error)
+        cause = describe_failure(error)
         if log is not None and _ran_out_of_memory(log):
-            told = f"Spark has run out of memory: give its driver more, by `spark-submit --driver-memory`; {told}"
-        raise JobError(f"{told} ({place})") from error
+            cause = f"Spark has run out of memory: give its driver more, by `spark-submit --driver-memory`; {cause}"
+        raise JobError(f"{cause} ({place})") from error
 
 
 def _ran_out_of_memory(log: Path) -> bool:
@@ -271,23 +264,21 @@ def describe_failure(error: Exception) -> str:
     For a failed worker it is the last line of the traceback; for Java, the first line that names an
     exception. For specwire's own errors it is their original sentence.
     """
-    line = _telling_line(error)
+    line = _cause_line(error)
     if _ABSENT.search(line):
         line += "; the executors' Python lacks it: ship it with --package (see `specwire pipeline package`)"
     return line
 
 
-def _telling_line(error: Exception) -> str:
-    # Spark Connect includes the server's stack trace, if its settings allow it.
-    told, _, _ = str(error).partition("JVM stacktrace:")
-    lines = [line.strip() for line in told.splitlines() if line.strip()] or [type(error).__name__]
+def _cause_line(error: Exception) -> str:
+    # A Connect server may append its stack trace.
+    text, _, _ = str(error).partition("JVM stacktrace:")
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
     if isinstance(error, PythonException) or any(_TRACEBACK in line for line in lines):
         lines = [line for line in reversed(lines) if re.match(r"[\w.]+(Error|Exception)\b", line)] or lines
-    elif isinstance(error, PySparkException):
-        pass
-    elif java := [line for line in lines if line.startswith(": ")]:
+    elif java := [line for line in lines if line.startswith(": ") and isinstance(error, Py4JError)]:
         lines = [re.sub(r"^: (?:[\w$]+\.)+\w+: ", "", java[0])]
-    else:
+    elif not isinstance(error, PySparkException):
         lines = [f"Spark's Java process does not answer: {lines[0]}"]
     line = re.sub(r"\s*SQLSTATE: \w+;?$", "", lines[0])
     return re.sub(r"^(\[USER_RAISED_EXCEPTION\]|specwire\.[\w.]+Error:) ", "", line).rstrip(" .")

@@ -27,7 +27,7 @@ from pyspark.sql import SparkSession
 
 from specwire.runtime.spark.cluster.package import PYTHON, read_package
 from specwire.runtime.spark.errors import JobError
-from specwire.runtime.spark.session.executors import ship_packages, shipping_settings, stand_in_python
+from specwire.runtime.spark.session.executors import driver_python, ship_packages, shipping_settings
 from specwire.runtime.spark.session.java import as_job_errors, changed_environment, java_process, quiet_driver
 from specwire.runtime.spark.session.target import JAVA_VERSION, LOCAL, Target, find_jar, find_java
 
@@ -37,14 +37,12 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
     "spark.sql.execution.arrow.maxBytesPerBatch": str(64 << 20),
-    # Or a function of arrays right above a Parquet scan has its rows made into columns and back
-    # once more, which is two fifths of all that is done then; only sources that give Arrow's own
-    # columns gain by it.
+    # If on, Spark converts the rows of a Parquet scan to columns and back before a function of
+    # arrays, which is two fifths of the work. Only sources that return Arrow columns gain.
     "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
-    # Or Python asks Java four times at each column that is named, to tell where in a program it
-    # was.
+    # If on, Python calls Java four times for each column expression, to record its line of code.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
-    # The default, INT96, has no statistics, so nothing is skipped by time.
+    # The default, INT96, has no statistics, so no row group is skipped by time.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
 
@@ -53,13 +51,12 @@ LOCAL_SETTINGS: Mapping[str, str] = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "2g",
-    # Otherwise Java does not compile methods of more than 8000 octets. The method that Spark
-    # generates for a query over a protocol with many fields is longer, and then takes four times as
-    # long. Also, Java stops inlining into a method that inlining has made so long, even for methods
-    # of one instruction. With 2 GiB, the G1 collector has regions of 1 MiB. Objects of more than
-    # half a region, such as pages of a sort and buffers of batches, are old from the start, and
-    # each brings the next scan of the old generation forward. (The user's options come after these;
-    # other collectors ignore this option.)
+    # -DontCompileHugeMethods: otherwise Java does not compile methods of more than 8000 octets.
+    # Spark's method for a protocol with many fields is longer, and takes four times as long.
+    # -ClipInlining: otherwise Java stops inlining into a method that has become that long.
+    # G1HeapRegionSize: with 2 GiB, regions have 1 MiB. Objects of more than half a region, such as
+    # buffers of batches, are then allocated in the old generation and cause earlier collections.
+    # The user's options come after these.
     "spark.driver.defaultJavaOptions": "-XX:-DontCompileHugeMethods -XX:-ClipInlining -XX:G1HeapRegionSize=16m",
     "spark.sql.shuffle.partitions": "4",
 }
@@ -84,17 +81,17 @@ def open_session(
     `target` is a Target or a master URL; `settings` override those of this module. Paths passed to
     Spark must be absolute, because with a package, Java works in a separate folder. Raises JobError
     if Java is missing, Spark does not start or a Connect server does not answer. Raises InputError
-    for an invalid target. Errors of Spark inside the block are raised as JobError, with the place
+    for an invalid target, and if this program has another session. Errors of Spark inside the block are raised as JobError, with the place
     to look.
     """
     where = target if isinstance(target, Target) else Target(master=target)
     if where.remote is not None:
         from specwire.runtime.spark.session.connect import open_remote
 
-        with open_remote(where.remote, where.package, {**SETTINGS, **(settings or {})}) as session:
-            yield session
-        return
-    with _open_classic(where, settings or {}) as session:
+        opened = open_remote(where.remote, where.package, {**SETTINGS, **(settings or {})})
+    else:
+        opened = _open_classic(where, settings or {})
+    with opened as session:
         yield session
 
 
@@ -111,7 +108,7 @@ def _open_classic(target: Target, settings: Mapping[str, str]) -> Iterator[Spark
         log = stack.enter_context(_java_log())
         place = "Spark's log is where spark-submit writes" if target.submitted else f"Spark's log: {log}"
         stack.enter_context(changed_environment(_OTHER_SESSIONS))
-        folder = stack.enter_context(stand_in_python()) if package else None
+        folder = stack.enter_context(driver_python()) if package else None
         own = stack.enter_context(_own_files(target))
         conf = _configure(target, {**own, **shipping_settings(package), **settings})
         environment = _worker_environment(java, target)
@@ -120,49 +117,45 @@ def _open_classic(target: Target, settings: Mapping[str, str]) -> Iterator[Spark
         context = stack.enter_context(java_process(conf, environment, log, folder))
         session = SparkSession(context)
         stack.callback(_stop, session)
-        # Errors are converted here too, because Spark's errors can be read only while Java runs.
-        with as_job_errors(place, log):
-            ship_packages(session)
-            yield session
+        # Again, because this one converts errors while Java runs: only then they can be read.
+        stack.enter_context(as_job_errors(place, log))
+        ship_packages(session)
+        yield session
 
 
 @contextmanager
 def _java_log() -> Iterator[Path]:
-    """Yield a log file for Java's output; it is kept if a JobError names it."""
-    descriptor, name = tempfile.mkstemp(prefix="specwire-spark-", suffix=".log")
-    os.close(descriptor)
-    log = Path(name)
-    try:
-        yield log
-    except JobError:
-        raise
-    except BaseException:
-        log.unlink(missing_ok=True)
-        raise
-    log.unlink(missing_ok=True)
+    """Yield a log file for Java's output; it is removed unless a JobError names it."""
+    with tempfile.NamedTemporaryFile(prefix="specwire-spark-", suffix=".log", delete=False) as file:
+        log = Path(file.name)
+    with ExitStack() as cleanup:
+        cleanup.callback(log.unlink, missing_ok=True)
+        try:
+            yield log
+        except JobError:
+            cleanup.pop_all()
+            raise
 
 
 @contextmanager
 def _own_files(target: Target) -> Iterator[dict[str, str]]:
     """Yield the settings for a session's files: the Java decoders, sockets, and Spark's own files.
 
-    The jar is a copy, because it may be compiled again while Java has it open. With `spark-submit`,
-    its command line names the jar.
+    The jar is a copy, because it may be compiled again while Java has it open. `spark-submit` names
+    the jar on its command line.
     """
     if target.submitted:
         yield {}
         return
-    with tempfile.TemporaryDirectory(prefix="specwire-session-", ignore_cleanup_errors=True) as name:
+    with session_folder() as folder:
         settings: dict[str, str] = {}
         jar = find_jar()
         if jar is not None:
-            settings["spark.jars"] = Path(shutil.copy(jar, name)).as_uri()
-        if not target.local:
-            yield settings
-            return
-        settings["spark.sql.warehouse.dir"] = str(Path(name, "warehouse"))
-        with socket_settings(Path(name)) as sockets:
-            yield {**settings, **sockets}
+            settings["spark.jars"] = Path(shutil.copy(jar, folder)).as_uri()
+        if target.local:
+            settings["spark.sql.warehouse.dir"] = str(folder / "warehouse")
+            settings |= socket_settings(folder)
+        yield settings
 
 
 def _stop(session: SparkSession) -> None:
@@ -199,37 +192,36 @@ def _worker_environment(java: Path, target: Target) -> dict[str, str | None]:
 
 
 @contextmanager
-def socket_settings(own: Path) -> Iterator[Mapping[str, str]]:
-    """Yield the settings that connect Java and its Python workers by Unix domain sockets in `own`.
+def session_folder() -> Iterator[Path]:
+    """Yield a folder of mode 0700: in /tmp if sockets would have too long names elsewhere."""
+    prefix = "specwire-"
+    usual = Path(tempfile.gettempdir(), f"{prefix}12345678")
+    short = SHORT if len(os.fsencode(usual)) > LONGEST and os.access(SHORT, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=short, ignore_cleanup_errors=True) as name:
+        yield Path(name)
 
-    On Linux 6.18 a TCP connection rarely hangs for ever when a worker receives some megabytes and
-    returns as many. Both ends have full queues, and the worker's end drops the segments that Java
-    sends, including window updates. Since 6.17, Linux drops segments beyond the window; its
-    counters confirmed this. The hang was not reproduced with plain sockets.
 
-    Spark trusts every process that can reach such a socket as its worker, so `own` has mode 0700.
-    If its name is too long, a folder in /tmp is used, which exists for the time of the block. If
-    neither is usable, no setting is returned and Spark uses TCP.
+def socket_settings(folder: Path) -> dict[str, str]:
+    """Return the settings that connect Java and its Python workers by Unix domain sockets.
+
+    On Linux 6.18 a TCP connection sometimes hangs for ever when a worker receives some megabytes
+    and returns as many. Both ends have full queues, and the worker's end drops the segments that
+    Java sends, including window updates (since 6.17, Linux drops segments beyond the window).
+
+    Spark trusts every process that can reach such a socket as its worker, so `folder` has mode
+    0700. If its name is too long, or on Windows, there are no settings, and Spark uses TCP.
     """
-    enabled = {"spark.python.unix.domain.socket.enabled": "true"}
-    setting = "spark.python.unix.domain.socket.dir"
-    if not hasattr(socket, "AF_UNIX"):
-        yield {}
-    elif len(os.fsencode(own)) <= LONGEST:
-        yield {**enabled, setting: str(own)}
-    elif os.access(SHORT, os.W_OK):
-        with tempfile.TemporaryDirectory(prefix="specwire-", dir=SHORT, ignore_cleanup_errors=True) as name:
-            yield {**enabled, setting: name}
-    else:
-        yield {}
+    if not hasattr(socket, "AF_UNIX") or len(os.fsencode(folder)) > LONGEST:
+        return {}
+    return {
+        "spark.python.unix.domain.socket.enabled": "true",
+        "spark.python.unix.domain.socket.dir": str(folder),
+    }
 
 
 @contextmanager
 def changed_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Change settings of a running session, and restore them afterwards.
-
-    Other jobs of the session are affected, too.
-    """
+    """Change settings of a running session for a block, also for other jobs of the session."""
     before = {name: spark.conf.get(name, None) for name in settings}
     for name, value in settings.items():
         spark.conf.set(name, value)

@@ -129,8 +129,7 @@ def jar_trouble() -> str | None:
 def _compare(jar: Path, states: tuple[tuple[Path, int, int, int], ...]) -> str | None:
     """Compare the digests of a jar and its sources; see `jar_trouble`.
 
-    The result is cached by the path, size and times of each file, because every decoding asks
-    twice; unchanged files are not read again.
+    Every decoding calls this twice. So the result is cached, by path, size and times of each file.
     """
     try:
         with zipfile.ZipFile(jar) as archive:
@@ -140,14 +139,6 @@ def _compare(jar: Path, states: tuple[tuple[Path, int, int, int], ...]) -> str |
     if noted is None or noted[1] != sources_digest():
         return f"{jar} was not compiled from the sources beside it: run `make jar`"
     return None
-
-
-def has_decoder(protocol: str, jar: Path) -> bool:
-    """Return whether a jar has the decoder of a protocol."""
-    with zipfile.ZipFile(jar) as archive:
-        names = archive.namelist()
-    # A package whose name is a reserved word of Java has a `_` appended.
-    return any(f"specwire/generated/{name}/Decode.class" in names for name in (protocol, f"{protocol}_"))
 
 
 def java_sources() -> list[Path]:

@@ -67,7 +67,7 @@ def test_another_folder_is_left_alone(tmp_path: Path, capfd: pytest.CaptureFixtu
     printed = specwire(capfd, "pipeline", "package", "--out", str(tmp_path))
     assert printed.status == 2
     assert printed.err.splitlines()[-1] == (
-        f"specwire: {tmp_path}: the folder holds something else (thesis.txt); name another"
+        f"specwire: {tmp_path}: the folder has another file (thesis.txt); name another folder"
     )
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 

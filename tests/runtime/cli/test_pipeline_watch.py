@@ -38,7 +38,7 @@ ALERT = {
     "protocol": "filemq",
     "tap": "server-1-0",
     "conversation": "c1",
-    "text": "C was not heard for 15.0 s, after 15 s it is silent",
+    "text": "C sent nothing for 15.0 s; it is silent after 15 s",
 }
 
 
@@ -115,7 +115,7 @@ def test_a_declarative_pipeline_is_written(tmp_path: Path, capfd: pytest.Capture
     assert ran.out.splitlines()[-1] == f"run it with {out / 'run'}"
     assert os.access(out / "run", os.X_OK)
     again = specwire(capfd, "pipeline", "declare", *options)
-    assert again.status == 2 and "its files are yours" in again.err
+    assert again.status == 2 and "is not an empty folder" in again.err
 
 
 def test_events_are_lines_of_json(capfd: pytest.CaptureFixture[str]) -> None:

@@ -23,7 +23,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from specwire.runtime.capture.segments import list_files
-from specwire.runtime.spark.live.watch import REACHED
+from specwire.runtime.spark.live.watch import ROUNDS_FILE
 from specwire.runtime.spark.pipeline.advance import advance
 from specwire.runtime.spark.pipeline.commit import STAGING, begin
 from specwire.runtime.spark.pipeline.manifest import Asked
@@ -115,7 +115,7 @@ def test_a_watch_that_is_killed_loses_nothing(server: Server, spark: SparkSessio
     finally:
         process.kill()
         process.wait(LIMIT_S)
-    assert (scene.out / "live" / REACHED).is_file()
+    assert (scene.out / "live" / ROUNDS_FILE).is_file()
     advance(spark, Store(tmp_path / "batch"), list_files(scene.capture), Request(scene.capture, ASKED))
     found = read_rows(scene.out)
     assert count(read_rows(scene.out, TYPED)) == 3 * scene.segments > 0

@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow.dataset as ds
 import pytest
 
-from specwire.runtime.spark.live.conversing import Rules
-from specwire.runtime.spark.live.watch import REACHED, SETTINGS, watch
+from specwire.runtime.spark.live.conversations import Rules
+from specwire.runtime.spark.live.watch import ROUNDS_FILE, SETTINGS, watch
 from specwire.runtime.spark.live.work import Listener, Watch
 from specwire.runtime.spark.pipeline.manifest import Asked
 from specwire.runtime.spark.pipeline.request import Request
@@ -25,13 +25,13 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 class Seen(Listener):
-    """Counts alerts that are in their table."""
+    """Notes alerts that are in their table."""
 
     def __init__(self) -> None:
-        self.alerts = 0
+        self.alerts: list[tuple[object, object]] = []
 
-    def on_alerts(self, found: int) -> None:
-        self.alerts += found
+    def on_alert(self, alert: Mapping[str, object]) -> None:
+        self.alerts.append((alert["kind"], alert["seq"]))
 
 
 def test_a_capture_is_watched_behind_a_server(server: Server, tmp_path: Path) -> None:
@@ -39,19 +39,16 @@ def test_a_capture_is_watched_behind_a_server(server: Server, tmp_path: Path) ->
     capture, out = tmp_path / "capture", tmp_path / "out"
     add_segment(capture, 0, [("C", OHAI), ("S", OHAI_OK)], first=0)
     add_segment(capture, 1, [("S", ICANHAZ_OK)], first=2)
-    seen, told = Seen(), list[tuple[object, object]]()
-
-    def line(alert: Mapping[str, object]) -> None:
-        told.append((alert["kind"], alert["seq"]))
+    seen = Seen()
 
     def watch_once(rules: Rules | None) -> None:
         request = Watch(Request(capture, Asked(layers=("typed",))), out, rules=rules, once=True)
         with open_session(Target(remote=server.url), SETTINGS) as spark:
-            watch(spark, request, threading.Event(), listener=seen, line=line)
+            watch(spark, request, threading.Event(), listener=seen)
 
     watch_once(Rules(silent_s=9999.0))
-    assert told == [("violation", 2)] and seen.alerts == 1
-    (out / "live" / REACHED).unlink()
+    assert seen.alerts == [("violation", 2)]
+    (out / "live" / ROUNDS_FILE).unlink()
     add_segment(capture, 2, [("C", NOM), ("C", SHORT_NOM)], first=3)
     watch_once(None)
     rows = Store(out).manifest.rows
@@ -59,4 +56,4 @@ def test_a_capture_is_watched_behind_a_server(server: Server, tmp_path: Path) ->
     assert typed == {"Ohai": 1, "OhaiOk": 1, "IcanhazOk": 1, "Nom": 1, "_errors": 1}
     (stored,) = ds.dataset(out / "alerts", partitioning="hive").to_table().to_pylist()
     assert (stored["kind"], stored["seq"], stored["message"]) == ("violation", 2, "IcanhazOk")
-    assert len(told) == 1
+    assert len(seen.alerts) == 1

@@ -279,9 +279,7 @@ def test_decoding_takes_frames_and_keeps_columns(spark: SparkSession, backend: s
     with pytest.raises(PySparkException) as caught:
         decode(frame, "filemq", backend, mode="FAILFAST").collect()
     assert "tap t, frame 0: NOM.credit at octet 3" in describe_failure(caught.value)
-    with pytest.raises(
-        InputError, match="has a column 'nom', which decoded filemq has too: rename or drop it"
-    ):
+    with pytest.raises(InputError, match="has a column 'nom', and decoded filemq too: rename or drop it"):
         decode(frame.withColumn("nom", F.lit(1)), "filemq")
     with pytest.raises(InputError, match="the column 'frames' is binary, not array<binary>"):
         decode(frame.withColumn("frames", F.lit(NOM)), "filemq")

@@ -72,6 +72,10 @@ def test_a_row_that_cannot_be_written_fails_the_query(spoilt: DataFrame) -> None
     with pytest.raises(PySparkException) as caught:
         encode(spoilt).collect()
     assert f"message 3 of tap server-1-0: {BAD_CREDIT}" in describe_failure(caught.value)
+    with pytest.raises(PySparkException) as caught:
+        encode(spoilt.drop("seq")).collect()
+    assert f"tap server-1-0: {BAD_CREDIT}" in describe_failure(caught.value)
+    assert "message" not in describe_failure(caught.value)
 
 
 def test_a_row_that_cannot_be_written_can_be_kept_or_left_out(spoilt: DataFrame) -> None:

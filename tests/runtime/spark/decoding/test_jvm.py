@@ -157,5 +157,5 @@ def test_a_session_with_other_decoders_is_refused(
     """Classes that are loaded stay: after a change of the grammar they give other columns."""
     monkeypatch.setattr(jvm, "struct_type", lambda protocol: StructType())
     assert JVM.available(spark, "flux") == (
-        "the session has Java decoders of another version: open it again, without their jar"
+        "the session has Java decoders of another version: open a new session without their jar"
     )

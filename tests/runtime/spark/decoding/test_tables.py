@@ -173,9 +173,9 @@ def test_rows_say_what_they_were_decoded_as(spark: SparkSession, tmp_path: Path)
     found = tables(spark.read.parquet(str(tmp_path / "decoded")))
     assert list(found) == ["Nom", ERRORS]
     assert found["Nom"].columns[len(NOTED) :] == ["_record_id", "credit"]
-    with pytest.raises(InputError, match="does not say which protocol it was decoded as: name it"):
+    with pytest.raises(InputError, match="does not state its protocol: name it"):
         tables(decoded.withMetadata("_message", {}))
-    with pytest.raises(InputError, match="has no column '_message': tables"):
+    with pytest.raises(InputError, match="has no column '_message': it must be rows of decode"):
         tables(decoded.drop("_message"))
 
 

@@ -1,4 +1,4 @@
-"""What an output folder holds, as plain rows, so that two of them can be compared without Spark."""
+"""What an output folder holds: plain rows, so that two of them can be compared, and the table of alerts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
 
+from specwire.runtime.spark.live.alerting import ALERTS, TABLE
 from specwire.runtime.spark.pipeline.store import ANSWERS, FRAMES, LATE, TYPED, Store
 
 Rows = dict[str, list[str]]
@@ -30,6 +32,12 @@ def _read(path: Path) -> pa.Table:
     # By itself: a table's partition columns are in its path.
     with path.open("rb") as file:
         return pq.read_table(file)
+
+
+def read_alerts(spark: SparkSession, out: Path) -> DataFrame:
+    """Return the table of alerts; no rows before the first."""
+    folder = out / TABLE
+    return spark.read.parquet(str(folder)) if folder.is_dir() else spark.createDataFrame([], ALERTS)
 
 
 def count(rows: Rows) -> int:

@@ -11,8 +11,8 @@ from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValu
 from pyspark.sql.streaming.tws_tester import TwsTester
 from pyspark.sql.types import Row
 
-from specwire.runtime.spark.live.alerting import ALERTS, BUNDLES, NoticedSource, Watcher
-from specwire.runtime.spark.live.conversing import Rules
+from specwire.runtime.spark.live.alerting import ALERTS, BUNDLES, BundleSource, ConversationWatcher
+from specwire.runtime.spark.live.conversations import Rules
 from specwire.runtime.spark.reading.position import Position
 from specwire.runtime.spark.reading.stream import FolderStream
 from tests.runtime.spark import captures
@@ -23,7 +23,7 @@ KEY = ("filemq", "server-1-0", "c1")
 
 def read_rows(folder: Path) -> list[Row]:
     """What a task of the stream reads of a folder."""
-    reader = NoticedSource({"path": str(folder)}).streamReader(BUNDLES)
+    reader = BundleSource({"path": str(folder)}).streamReader(BUNDLES)
     assert isinstance(reader, FolderStream)
     start = reader.initialOffset()
     end = reader.latestOffset(start, reader.getDefaultReadLimit())
@@ -31,7 +31,7 @@ def read_rows(folder: Path) -> list[Row]:
     return [Row(**dict(zip(BUNDLES.fieldNames(), row, strict=True))) for row in rows]
 
 
-class Unwrapped(Watcher):
+class Unwrapped(ConversationWatcher):
     """The tester gives a key of several columns as one column."""
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:
@@ -117,5 +117,5 @@ def test_segments_are_shared_out_and_put_in_order_again(tmp_path: Path) -> None:
 
 def test_a_stream_starts_with_nothing() -> None:
     """And asks no task for it."""
-    reader = NoticedSource({"path": "nosuch"}).streamReader(BUNDLES)
+    reader = BundleSource({"path": "nosuch"}).streamReader(BUNDLES)
     assert Position.from_json(reader.initialOffset()) == Position()

@@ -16,13 +16,13 @@ from specwire.runtime.spark.errors import JobError
 from specwire.runtime.spark.live import queries
 from specwire.runtime.spark.live.queries import (
     ABANDONED_S,
-    WORD,
+    HEARTBEAT,
     AlertQuery,
     StoreAlerts,
     explain_missing_package,
-    show_watching,
+    write_heartbeats,
 )
-from specwire.runtime.spark.live.watch import Rounds, go_round
+from specwire.runtime.spark.live.watch import Rounds, run_rounds
 from specwire.runtime.spark.live.work import Watch, Work
 from specwire.runtime.spark.pipeline.request import Request
 
@@ -59,13 +59,13 @@ def test_a_query_that_nobody_watches_ends(out: Path, stored: list[tuple[str, int
     store(NO_ALERTS, 0)
     now[0] += ABANDONED_S
     store(NO_ALERTS, 1)
-    (out / "live" / WORD).write_text("still here")
+    (out / "live" / HEARTBEAT).write_text("still here")
     now[0] += 1.0
     store(NO_ALERTS, 2)
     now[0] += ABANDONED_S
     store(NO_ALERTS, 3)
     now[0] += 1.0
-    with pytest.raises(JobError, match="nobody has watched for 120 s"):
+    with pytest.raises(JobError, match="no watch has run for 120 s"):
         store(NO_ALERTS, 4)
     assert stored == [("4f7a", number) for number in range(4)]
 
@@ -78,13 +78,13 @@ def test_it_travels_to_the_server(out: Path, stored: list[tuple[str, int]]) -> N
 
 def test_a_watch_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From its beginning, with another word each time."""
-    monkeypatch.setattr(queries, "WORD_S", 0.01)
+    monkeypatch.setattr(queries, "HEARTBEAT_S", 0.01)
     words: set[bytes] = set()
     deadline = time.monotonic() + LIMIT_S
-    with show_watching(tmp_path):
+    with write_heartbeats(tmp_path):
         while len(words) < 3 and time.monotonic() < deadline:
-            if (tmp_path / WORD).exists():
-                words.add((tmp_path / WORD).read_bytes())
+            if (tmp_path / HEARTBEAT).exists():
+                words.add((tmp_path / HEARTBEAT).read_bytes())
             time.sleep(0.001)
     assert len(words) == 3 and all(len(word) == 16 for word in words)
 
@@ -111,8 +111,8 @@ class Round:
         self._takes = takes
         self._stop = stop
 
-    def take(self, now_s: float) -> bool:
-        self.said.append("take")
+    def run(self, now_s: float) -> bool:
+        self.said.append("run")
         taken = self._takes.pop(0)
         if not self._takes:
             self._stop.set()
@@ -128,8 +128,8 @@ class Round:
     def raise_failure(self) -> None:
         """Nothing has failed."""
 
-    def catch_up(self, *, idle_s: float) -> None:
-        self.said.append(f"catch up {idle_s:g}")
+    def update_answers(self, *, idle_s: float) -> None:
+        self.said.append(f"answers {idle_s:g}")
 
 
 @pytest.mark.parametrize(("once", "rounds"), [(False, 4), (True, 3)])
@@ -138,5 +138,5 @@ def test_rounds_go_on_until_their_end(tmp_path: Path, once: bool, rounds: int) -
     stop = threading.Event()
     each = Round([True, False, False, False], stop)
     request = Watch(Request(tmp_path), tmp_path, answers_s=70.0, once=once)
-    go_round(cast(Rounds, each), cast(AlertQuery, each), request, cast(Work, each), stop)
-    assert each.said == (["take", "follow", "catch up 7"] * rounds)[: 3 * rounds - once]
+    run_rounds(cast(Rounds, each), cast(AlertQuery, each), request, cast(Work, each), stop)
+    assert each.said == (["run", "follow", "answers 7"] * rounds)[: 3 * rounds - once]

@@ -17,7 +17,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from specwire.runtime.capture.segments import list_files
-from specwire.runtime.spark.live.watch import REACHED, watch
+from specwire.runtime.spark.live.watch import ROUNDS_FILE, watch
 from specwire.runtime.spark.live.work import Listener, Watch, Work
 from specwire.runtime.spark.pipeline import commit
 from specwire.runtime.spark.pipeline.advance import advance
@@ -97,7 +97,7 @@ class Death:
 def committed(out: Path) -> int:
     """Return the number of the next batch, as a watch has stored it; 0 if it has stored none."""
     try:
-        return int(json.loads((out / "live" / REACHED).read_text())["number"])
+        return int(json.loads((out / "live" / ROUNDS_FILE).read_text())["number"])
     except FileNotFoundError:
         return 0
 

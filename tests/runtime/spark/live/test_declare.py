@@ -45,7 +45,7 @@ def test_files_are_written_once(tmp_path: Path) -> None:
         "run",
     ]
     compile((folder / names[1]).read_text(), names[1], "exec")
-    with pytest.raises(InputError, match="there already"):
+    with pytest.raises(InputError, match="is not an empty folder"):
         declare(tmp_path / "capture", "flux", folder)
     with pytest.raises(InputError, match="there is no protocol 'gopher'"):
         declare(tmp_path / "capture", "gopher", tmp_path / "other")

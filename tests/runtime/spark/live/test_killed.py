@@ -23,14 +23,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from specwire.runtime.capture.segments import list_files
-from specwire.runtime.spark.live.alerting import read_alerts
 from specwire.runtime.spark.pipeline.advance import advance
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import TYPED, Store
 from tests.processes import kill_all
 from tests.runtime.spark import captures
 from tests.runtime.spark.growing import add_segment
-from tests.runtime.spark.live.same import count, read_rows
+from tests.runtime.spark.live.same import count, read_alerts, read_rows
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 

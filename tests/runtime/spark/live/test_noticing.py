@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from specwire.generated.filemq import columns
 from specwire.runtime.packages import add_packages
-from specwire.runtime.spark.live.conversing import notice
+from specwire.runtime.spark.live.conversations import read_bundles
 from tests.runtime.own_packages import EDITION, EDITION_2, QUOTE_2, write_package
 from tests.runtime.spark import captures
 from tests.runtime.spark.growing import add_segment
@@ -19,7 +19,7 @@ def test_texts_that_are_not_utf_8_are_made_so(tmp_path: Path) -> None:
     """And the messages are looked at as ever."""
     path = add_segment(tmp_path, 0, [("C", captures.NOM)] * 3, first=0)
     captures.put_octets(path, "conversation", "sender", "peer")
-    whole, odd = notice(path)
+    whole, odd = read_bundles(path)
     assert [message.seq for message in whole.messages] == [0, 2]
     assert (odd.conversation, odd.peer) == (captures.AS_TEXT, captures.AS_TEXT)
     (message,) = odd.messages
@@ -35,7 +35,7 @@ def test_the_package_of_the_stated_edition_decodes(tmp_path: Path) -> None:
         captures.write_capture(folder, [("S", QUOTE_2)], protocol="ticker", edition=edition)
         found.append([
             (bundle.protocol, message.name, message.fault)
-            for path in folder.iterdir() for bundle in notice(path) for message in bundle.messages
+            for path in folder.iterdir() for bundle in read_bundles(path) for message in bundle.messages
         ])  # fmt: skip
     first, second, third = found
     assert [(protocol, name) for protocol, name, _ in first] == [("ticker", None)]
@@ -50,7 +50,7 @@ def test_frames_that_are_missing_or_hold_null_are_faults(tmp_path: Path) -> None
     at = whole.schema.get_field_index("frames")
     odd = whole.set_column(at, whole.schema.field(at), pa.array(frames, pa.list_(pa.binary())))
     pq.write_table(odd, path)
-    (bundle,) = notice(path)
+    (bundle,) = read_bundles(path)
     assert [message.seq for message in bundle.messages] == [0, 1, 2, 3, 4]
     assert [message.name for message in bundle.messages] == ["Nom", None, None, None, "Nom"]
     faults = [message.fault for message in bundle.messages]

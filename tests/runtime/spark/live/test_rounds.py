@@ -11,10 +11,10 @@ import pytest
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.spark.errors import JobError
 from specwire.runtime.spark.live.queries import RETRIES, RETRY_S
-from specwire.runtime.spark.live.watch import REACHED, Rounds
+from specwire.runtime.spark.live.watch import ROUNDS_FILE, Rounds
 from specwire.runtime.spark.live.work import Stopped, Watch, Work
 from specwire.runtime.spark.pipeline.request import Request
-from specwire.runtime.spark.reading.stream import Patience
+from specwire.runtime.spark.reading.stream import StreamOptions
 from tests.runtime.spark import captures
 from tests.runtime.spark.growing import add_segment
 
@@ -33,7 +33,7 @@ class Noted:
         self.failure: Exception | None = None
         self.failures: list[str] = []
 
-    def take_names(self, names: Sequence[str], stream: str, number: int) -> None:
+    def run_batch(self, names: Sequence[str], stream: str, number: int) -> None:
         if self.failure is not None:
             raise self.failure
         self.batches.append((stream, number, list(names)))
@@ -57,7 +57,7 @@ class Place:
             Request(self.capture),
             self.kept.parent,
             every_s=10.0,
-            patience=Patience(segments=LIMIT),
+            stream=StreamOptions(segments=LIMIT),
             once=once,
         )
         return Rounds(request, cast(Work, self.noted))
@@ -75,20 +75,20 @@ def place(tmp_path: Path) -> Place:
 def test_a_batch_is_what_has_come(place: Place) -> None:
     """The folder is looked at every `every_s`; there is no batch where nothing has come."""
     rounds = place.begin()
-    assert not rounds.take(0.0)
+    assert not rounds.run(0.0)
     first = place.add(0)
-    assert not rounds.take(9.9) and rounds.take(10.0)
+    assert not rounds.run(9.9) and rounds.run(10.0)
     second = place.add(1)
-    assert not rounds.take(19.9) and rounds.take(20.0) and not rounds.take(LATER_S)
+    assert not rounds.run(19.9) and rounds.run(20.0) and not rounds.run(LATER_S)
     assert [batch[1:] for batch in place.noted.batches] == [(0, [first]), (1, [second])]
 
 
 def test_the_next_watch_goes_on(place: Place) -> None:
     """Under the same id, with the next number."""
     names = [place.add(0)]
-    place.begin().take(LATER_S)
+    place.begin().run(LATER_S)
     names.append(place.add(1))
-    place.begin().take(LATER_S)
+    place.begin().run(LATER_S)
     (stream, *one), (again, *two) = place.noted.batches
     assert (stream, one, two) == (again, [0, names[:1]], [1, names[1:]])
 
@@ -100,13 +100,13 @@ def test_what_was_not_worked_in_comes_again(place: Place, failure: Exception) ->
     place.noted.failure = failure
     rounds = place.begin()
     if isinstance(failure, Stopped):
-        assert not rounds.take(LATER_S)
+        assert not rounds.run(LATER_S)
     else:
         with pytest.raises(RuntimeError, match="no disk"):
-            rounds.take(LATER_S)
+            rounds.run(LATER_S)
     place.noted.failure = None
     names.append(place.add(1))
-    assert place.begin().take(LATER_S)
+    assert place.begin().run(LATER_S)
     assert [batch[1:] for batch in place.noted.batches] == [(0, names)]
 
 
@@ -114,9 +114,9 @@ def test_what_was_not_worked_in_comes_again(place: Place, failure: Exception) ->
 def test_what_was_kept_and_lost_costs_time_alone(place: Place, octets: bytes) -> None:
     """All segments are given again, under another id: the output folder knows them."""
     name = place.add(0)
-    place.begin().take(LATER_S)
-    (place.kept / REACHED).write_bytes(octets)
-    place.begin().take(LATER_S)
+    place.begin().run(LATER_S)
+    (place.kept / ROUNDS_FILE).write_bytes(octets)
+    place.begin().run(LATER_S)
     (first, *_), (second, number, names) = place.noted.batches
     assert first != second and (number, names) == (0, [name])
 
@@ -126,7 +126,7 @@ def test_once_is_what_is_there(place: Place) -> None:
     names = [place.add(number) for number in range(LIMIT)] + [place.add(LIMIT + 1)]
     rounds = place.begin(once=True)
     place.add(LIMIT + 2)
-    assert rounds.take(0.0) and rounds.take(0.0) and not rounds.take(0.0)
+    assert rounds.run(0.0) and rounds.run(0.0) and not rounds.run(0.0)
     assert [batch[2] for batch in place.noted.batches] == [names[:LIMIT], names[LIMIT:]]
 
 
@@ -134,9 +134,9 @@ def test_a_folder_that_cannot_be_written_is_told(place: Place) -> None:
     """By the name of the file."""
     place.add(0)
     rounds = place.begin()
-    (place.kept / f".{REACHED}.tmp").mkdir()
-    with pytest.raises(JobError, match=rf"{REACHED}: it cannot be written: Is a directory"):
-        rounds.take(LATER_S)
+    (place.kept / f".{ROUNDS_FILE}.tmp").mkdir()
+    with pytest.raises(JobError, match=rf"{ROUNDS_FILE}: it cannot be written: Is a directory"):
+        rounds.run(LATER_S)
 
 
 def test_a_folder_that_cannot_be_read_for_a_moment_is_tried_again(place: Place) -> None:
@@ -144,11 +144,11 @@ def test_a_folder_that_cannot_be_read_for_a_moment_is_tried_again(place: Place) 
     name = place.add(0)
     rounds = place.begin()
     aside = place.capture.rename(place.capture.with_name("aside"))
-    assert not rounds.take(0.0) and not rounds.take(RETRY_S / 2) and len(place.noted.failures) == 1
+    assert not rounds.run(0.0) and not rounds.run(RETRY_S / 2) and len(place.noted.failures) == 1
     aside.rename(place.capture)
-    assert rounds.take(RETRY_S) and place.noted.batches[0][2] == [name]
+    assert rounds.run(RETRY_S) and place.noted.batches[0][2] == [name]
     place.capture.rename(aside)
     for number in range(RETRIES):
-        assert not rounds.take((number + 1) * LATER_S)
+        assert not rounds.run((number + 1) * LATER_S)
     with pytest.raises(CaptureError, match="cannot be read"):
-        rounds.take((RETRIES + 1) * LATER_S)
+        rounds.run((RETRIES + 1) * LATER_S)

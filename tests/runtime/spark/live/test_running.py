@@ -9,7 +9,7 @@ import pytest
 from pyspark.errors import AnalysisException, SparkRuntimeException, StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
-from specwire.runtime.spark.live.queries import FORGIVEN_S, RETRIES, Running
+from specwire.runtime.spark.live.queries import FORGIVEN_S, RETRIES, RestartingQuery
 
 
 class Failed:
@@ -23,9 +23,9 @@ class Failed:
         return self._error
 
 
-def failing() -> Running:
+def failing() -> RestartingQuery:
     error = StreamingQueryException("Python worker failed to connect back.")
-    return Running(lambda: cast(StreamingQuery, Failed(error)), retry_s=0.0)
+    return RestartingQuery(lambda: cast(StreamingQuery, Failed(error)), retry_s=0.0)
 
 
 def test_failures_are_told_and_outlived() -> None:
@@ -44,7 +44,7 @@ def test_failures_are_told_and_outlived() -> None:
 
 def test_what_runs_or_shall_end_is_left_alone() -> None:
     """A query that failed while a stop was asked for is not begun again."""
-    running = Running(lambda: cast(StreamingQuery, Failed(None)))
+    running = RestartingQuery(lambda: cast(StreamingQuery, Failed(None)))
     before = running.query
     running.restart(pytest.fail, threading.Event(), 0.0)
     assert running.query is before
@@ -54,6 +54,17 @@ def test_what_runs_or_shall_end_is_left_alone() -> None:
     before = stopped.query
     stopped.restart(pytest.fail, stop, 0.0)
     assert stopped.query is before
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_query_that_somebody_stopped_is_begun_again(ends: bool) -> None:
+    """Without an error, and only if it must not end."""
+    told: list[str] = []
+    stopped = Failed(None)
+    stopped.isActive = False
+    running = RestartingQuery(lambda: cast(StreamingQuery, stopped), ends=ends, retry_s=0.0)
+    running.restart(told.append, threading.Event(), 0.0)
+    assert told == ([] if ends else ["the query was stopped"])
 
 
 @pytest.mark.parametrize("first", ["failed", "refused"])
@@ -74,7 +85,7 @@ def test_a_query_that_cannot_be_begun_is_tried_again(first: str) -> None:
         return found
 
     told: list[str] = []
-    running = Running(begin, retry_s=0.0)
+    running = RestartingQuery(begin, retry_s=0.0)
     assert running.active == (first == "refused") and not running.busy
     for turn in range(4):
         running.restart(told.append, threading.Event(), float(turn))
@@ -89,4 +100,4 @@ def test_what_spark_cannot_analyse_is_raised() -> None:
         raise AnalysisException("no such column")
 
     with pytest.raises(AnalysisException, match="no such column"):
-        Running(begin)
+        RestartingQuery(begin)

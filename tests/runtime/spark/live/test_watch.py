@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.segments import list_files
 from specwire.runtime.spark.errors import InputError
-from specwire.runtime.spark.live.alerting import STATE_SETTINGS, read_alerts
-from specwire.runtime.spark.live.conversing import Rules
+from specwire.runtime.spark.live.alerting import STATE_SETTINGS
+from specwire.runtime.spark.live.conversations import Rules
 from specwire.runtime.spark.live.watch import check, watch
 from specwire.runtime.spark.live.work import Batch, Listener, Watch
 from specwire.runtime.spark.pipeline.advance import advance
@@ -27,10 +27,10 @@ from specwire.runtime.spark.pipeline.manifest import Manifest
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import LATE, TYPED, Store
 from specwire.runtime.spark.pipeline.summary import Summary
-from specwire.runtime.spark.reading.stream import Patience
+from specwire.runtime.spark.reading.stream import StreamOptions
 from tests.runtime.spark import captures
 from tests.runtime.spark.growing import add_segment
-from tests.runtime.spark.live.same import count, read_rows
+from tests.runtime.spark.live.same import count, read_alerts, read_rows
 
 LIMIT_S = 600.0
 """For what takes seconds on a machine that has nothing else to do."""
@@ -71,7 +71,7 @@ def test_live_and_batch_agree(spark: SparkSession, tmp_path: Path) -> None:
     add(capture, 2, 4)
     whole = (capture / "server-1-0-000004.parquet").read_bytes()
     (capture / "cut-1-0-000000.parquet").write_bytes(whole[: len(whole) // 2])
-    watching = Watch(Request(capture), live, rules=None, once=True, patience=Patience(settle_s=0.0))
+    watching = Watch(Request(capture), live, rules=None, once=True, stream=StreamOptions(settle_s=0.0))
     watch(spark, watching, threading.Event())
     outcomes = {entry.name: entry.outcome for entry in Store(live).ledger}
     assert outcomes == {
@@ -98,14 +98,14 @@ class Seen(Listener):
     def __init__(self) -> None:
         self.batches: list[Batch] = []
         self.messages = 0
-        self.alerts = 0
+        self.alerts: list[str] = []
 
     def on_batch(self, batch: Batch, summary: Summary | None) -> None:
         self.batches.append(batch)
         self.messages = summary.messages if summary else 0
 
-    def on_alerts(self, found: int) -> None:
-        self.alerts += found
+    def on_alert(self, alert: Mapping[str, object]) -> None:
+        self.alerts.append(str(alert["kind"]))
 
 
 @pytest.fixture
@@ -137,21 +137,17 @@ def wait_for(condition: Callable[[], bool], running: Future[None]) -> None:
 
 @pytest.mark.spark
 def test_a_growing_capture_and_its_alerts(spark: SparkSession, tmp_path: Path, state_settings: None) -> None:
-    """A violation and two silent sides are told once, in the table and as lines; a stop ends it all."""
+    """A violation and two silent sides are alerts once, in the table and as events; a stop ends it all."""
     capture, out = tmp_path / "capture", tmp_path / "out"
     add_segment(capture, 0, SAID[:2], first=0, now=True)
-    seen, stop, lines = Seen(), threading.Event(), list[str]()
+    seen, stop = Seen(), threading.Event()
     request = Watch(Request(capture), out, every_s=0.2, rules=Rules(silent_s=1.0), answers_s=LIMIT_S)
-
-    def line(alert: Mapping[str, object]) -> None:
-        lines.append(str(alert["kind"]))
-
     with ThreadPoolExecutor(1) as threads:
-        running = threads.submit(watch, spark, request, stop, listener=seen, line=line)
+        running = threads.submit(watch, spark, request, stop, listener=seen)
         try:
             wait_for(lambda: seen.messages == 2, running)
             add_segment(capture, 1, [("S", captures.ICANHAZ_OK)] * 2, first=2, now=True)
-            wait_for(lambda: seen.messages == 4 and {"violation", "silent"} <= set(lines), running)
+            wait_for(lambda: seen.messages == 4 and {"violation", "silent"} <= set(seen.alerts), running)
             wait_for(lambda: {"C", "S"} <= silent_sides(spark, out), running)
         finally:
             stop.set()
@@ -162,7 +158,7 @@ def test_a_growing_capture_and_its_alerts(spark: SparkSession, tmp_path: Path, s
 
     found = read_alerts(spark, out)
     rows = found.collect()
-    assert sorted(row.kind for row in rows) == sorted(lines)
+    assert sorted(row.kind for row in rows) == sorted(seen.alerts)
     (violation,) = [row for row in rows if row.kind == "violation"]
     assert (violation.sender, violation.seq, violation.message) == ("S", 2, "IcanhazOk")
     assert (violation.protocol, violation.conversation, violation.peer) == ("filemq", "c1", "00aa")

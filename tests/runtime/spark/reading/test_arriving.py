@@ -8,21 +8,27 @@ import pytest
 
 from specwire.runtime.capture import CaptureError
 from specwire.runtime.spark.reading.position import Position
-from specwire.runtime.spark.reading.stream import Arrival, Patience, choose, list_names, look_at
+from specwire.runtime.spark.reading.stream import (
+    NewFile,
+    StreamOptions,
+    choose_files,
+    find_new_files,
+    list_names,
+)
 from tests.runtime.spark import captures
 
 NOW = 1_000_000.0
-PATIENCE = Patience(gap_s=10.0, settle_s=5.0, segments=4, octets=100)
+OPTIONS = StreamOptions(gap_s=10.0, settle_s=5.0, segments=4, octets=100)
 
 
 def arrival(
     number: int, *, age_s: float = 0.0, tap: str = "a", octets: int = 10, whole: bool = True
-) -> Arrival:
-    return Arrival(f"{tap}-{number:06d}.parquet", NOW - age_s, octets, whole)
+) -> NewFile:
+    return NewFile(f"{tap}-{number:06d}.parquet", NOW - age_s, octets, whole)
 
 
-def chosen(arrivals: list[Arrival], given: Position | None = None) -> list[str]:
-    names = choose(arrivals, given or Position(), PATIENCE, NOW)
+def chosen(arrivals: list[NewFile], given: Position | None = None) -> list[str]:
+    names = choose_files(arrivals, given or Position(), OPTIONS, NOW)
     return [name.removesuffix(".parquet").replace("-00000", "") for name in names]
 
 
@@ -72,9 +78,9 @@ def test_a_folder_is_looked_through(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("not a segment")
     (tmp_path / "folder.parquet").mkdir()
     names = list_names(tmp_path)
-    arrivals = look_at(tmp_path, [*names, "gone.parquet"])
+    arrivals = find_new_files(tmp_path, [*names, "gone.parquet"])
     assert names == [f"a-1-0-00000{number}.parquet" for number in range(4)]
-    assert [found.whole for found in arrivals] == [True, False, False, False]
+    assert [found.complete for found in arrivals] == [True, False, False, False]
     assert arrivals[0].octets == len(whole)
 
 

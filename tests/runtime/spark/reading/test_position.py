@@ -55,9 +55,9 @@ def test_a_file_that_became_whole_is_given_again() -> None:
     assert whole.names_since(cut) == [name("a", 0), name("a", 2)]
     assert whole.taps == {"a": ((0, 2),)}
     stored = json.dumps(whole.to_json())
-    assert stored == '{"taps": {"a": [[0, 2]]}, "others": [], "unwhole": {"a-000000.parquet": 9.25}}'
+    assert stored == '{"taps": {"a": [[0, 2]]}, "unwhole": {"a-000000.parquet": 9.25}}'
     assert Position.from_json(json.loads(stored)) == whole
-    assert whole.forget_missing([name("a", 2)]).unwhole == {}
+    assert whole.forget_missing([name("a", 2)]).incomplete == {}
     assert whole.forget_missing([name("a", 2)]).names_since(whole) == []
 
 

@@ -20,7 +20,7 @@ from pyspark.sql.datasource import EqualTo, In, LessThan
 from specwire.runtime.capture.compact import compact
 from specwire.runtime.capture.segments import COLUMNS
 from specwire.runtime.spark import decode, read, register, tables
-from specwire.runtime.spark.reading.source import Groups, SpecwireSource
+from specwire.runtime.spark.reading.source import RowGroups, SpecwireSource
 from specwire.runtime.spark.session.java import describe_failure
 from tests.runtime.capture.folders import TAP, TUESDAY_S, names, put_segment
 from tests.runtime.spark import captures
@@ -274,7 +274,7 @@ def test_filters_skip_row_groups_and_rows(folder: Path) -> None:
     other = EqualTo(("_message",), "Nom")
     assert [*reader.pushFilters([EqualTo(("tap",), "b"), LessThan(("seq",), 2), other])] == [other]
     (part,) = reader.partitions()
-    assert isinstance(part, Groups)
+    assert isinstance(part, RowGroups)
     assert [(Path(name).name, group) for name, group in part.groups] == [("odd.parquet", 0)]
     assert sum(batch.num_rows for batch in reader.read(part)) == 2
     assert [*reader.pushFilters([In(("seq",), (1, None))])] == [In(("seq",), (1, None))]

@@ -10,7 +10,12 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.reading.position import Position
-from specwire.runtime.spark.reading.stream import FolderStream, Patience, Wanted, read_patience
+from specwire.runtime.spark.reading.stream import (
+    FolderStream,
+    SegmentPart,
+    StreamOptions,
+    read_stream_options,
+)
 from tests.runtime.spark import captures
 from tests.runtime.spark.growing import TAP, add_segment
 
@@ -19,7 +24,7 @@ SAID = [("C", captures.NOM)]
 
 def stream(folder: Path, *, settle_s: float = 5.0) -> FolderStream:
     """A stream of the names that its tasks are asked to read."""
-    return FolderStream(folder, Patience(settle_s=settle_s), lambda path, wanted: iter([wanted]))
+    return FolderStream(folder, StreamOptions(settle_s=settle_s), lambda path, wanted: iter([wanted]))
 
 
 def give(reader: FolderStream, start: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
@@ -107,7 +112,7 @@ def _change(path: Path, octets: bytes) -> None:
 def test_impossible_limits_are_refused(name: str, value: str) -> None:
     """A stream of no segments at a time would never end."""
     with pytest.raises(InputError, match=f"option '{name}' is '{value}'; it must be a number"):
-        read_patience({name: value})
+        read_stream_options({name: value})
 
 
 def test_another_checkpoint_is_refused(tmp_path: Path) -> None:
@@ -128,4 +133,4 @@ def test_a_batch_that_runs_again_finds_its_segments_compacted(tmp_path: Path) ->
     for number in range(5):
         (tmp_path / f"{TAP}-00000{number}.parquet").unlink()
     (part,) = reader.partitions(start, end)
-    assert [*reader.read(part)] == [Wanted(compacted.name, 9, 19)]
+    assert [*reader.read(part)] == [SegmentPart(compacted.name, 9, 19)]

@@ -79,10 +79,3 @@ def test_a_change_of_a_source_is_seen_at_once(tmp_path: Path, monkeypatch: pytes
     assert "not compiled from the sources" in str(target.jar_trouble())
     write(tmp_path / "decoders.jar", digest())
     assert target.jar_trouble() is None
-
-
-def test_reserved_words_have_an_underline(tmp_path: Path) -> None:
-    """No package of Java can be called ``new``."""
-    path = write(tmp_path / "some.jar", "0", "specwire/generated/new_/Decode.class")
-    assert target.has_decoder("new", path)
-    assert not target.has_decoder("old", path)

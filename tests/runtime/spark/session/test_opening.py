@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from specwire.runtime.capture.segments import find_segments
 from specwire.runtime.spark.decoding.options import CAPTURE
-from specwire.runtime.spark.errors import JobError
+from specwire.runtime.spark.errors import InputError, JobError
 from specwire.runtime.spark.session.java import changed_environment, describe_failure
 from specwire.runtime.spark.session.opening import open_session
 from specwire.runtime.spark.session.target import find_java
@@ -78,6 +78,14 @@ def test_java_has_a_process_group_of_its_own(spark: SparkSession) -> None:
     assert SparkContext._gateway is not None
     java = SparkContext._gateway.proc.pid
     assert os.getpgid(java) == java != os.getpgrp()
+
+
+@pytest.mark.spark
+def test_a_program_has_one_session(spark: SparkSession) -> None:
+    """PySpark raises ValueError for a second one."""
+    with pytest.raises(InputError, match="has a Spark session already"), open_session("local[1]"):
+        pass
+    assert spark.range(1).count() == 1
 
 
 @pytest.mark.spark

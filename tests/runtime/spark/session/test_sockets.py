@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,27 +12,28 @@ import pytest
 from pyspark.sql import SparkSession
 
 from specwire.runtime.spark.session import opening
-from specwire.runtime.spark.session.opening import LONGEST, socket_settings
+from specwire.runtime.spark.session.opening import LONGEST, SHORT, session_folder, socket_settings
 
 ENABLED = "spark.python.unix.domain.socket.enabled"
 FOLDER = "spark.python.unix.domain.socket.dir"
 
 
-def test_a_folder_of_the_session_holds_its_sockets() -> None:
-    """As long as the name of a socket in it has at most 104 octets."""
-    own = Path("/" + "a" * (LONGEST - 1))
-    with socket_settings(own) as settings:
-        assert settings == {ENABLED: "true", FOLDER: str(own)}
-    assert len(f"{own}/.01234567-89ab-cdef-0123-456789abcdef.sock") == 104
+def test_the_longest_name_of_a_folder() -> None:
+    """The name of a socket in it has at most 104 octets; octets count, not characters."""
+    folder = Path("/" + "a" * (LONGEST - 1))
+    assert socket_settings(folder) == {ENABLED: "true", FOLDER: str(folder)}
+    assert len(f"{folder}/.01234567-89ab-cdef-0123-456789abcdef.sock") == 104
+    assert socket_settings(Path("/" + "a" * LONGEST)) == {}
+    assert socket_settings(Path("/" + "ä" * (LONGEST // 2 + 1))) == {}
 
 
-@pytest.mark.parametrize("name", ["/" + "a" * LONGEST, "/" + "ä" * (LONGEST // 2 + 1)])
-def test_a_long_name_is_replaced_for_the_time_of_a_block(name: str) -> None:
-    """By a folder that nobody else can reach into; octets count, not characters."""
-    with socket_settings(Path(name)) as settings:
-        folder = Path(settings[FOLDER])
-        assert settings[ENABLED] == "true"
-        assert len(str(folder)) <= LONGEST
+def test_a_session_has_a_short_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """That nobody else can reach into, and that is removed with what is left in it."""
+    place = tmp_path / ("long" * 20)
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    with session_folder() as folder:
+        assert folder.parent == SHORT and FOLDER in socket_settings(folder)
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         (folder / ".left-behind.sock").touch()
     assert not folder.exists()
@@ -39,9 +41,12 @@ def test_a_long_name_is_replaced_for_the_time_of_a_block(name: str) -> None:
 
 def test_without_a_short_folder_nothing_is_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """TCP needs no folder."""
+    place = tmp_path / ("long" * 20)
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
     monkeypatch.setattr(opening, "SHORT", tmp_path / "absent")
-    with socket_settings(Path("/" + "a" * LONGEST)) as settings:
-        assert settings == {}
+    with session_folder() as folder:
+        assert folder.parent == place and socket_settings(folder) == {}
 
 
 @pytest.mark.spark

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -60,7 +61,7 @@ def test_a_connect_server_does_not_share_files_for_sure() -> None:
 )
 def test_a_url_of_another_kind_is_refused(url: str) -> None:
     """With what it should be; the URL is not repeated, for it may hold a token."""
-    expected = r"it reads sc://host:port, or sc://host:port/;name=value$"
+    expected = r"it must be sc://host:port or sc://host:port/;name=value$"
     with pytest.raises(InputError, match=expected), open_session(Target(remote=url)):
         pass
 
@@ -83,10 +84,8 @@ def test_a_server_that_does_not_answer_is_told_soon(monkeypatch: pytest.MonkeyPa
 
 def test_a_missing_library_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before anything is tried."""
-    monkeypatch.setattr(connect, "_NEEDED", ("grpc_that_is_not", "google.that.is_not"))
-    expected = (
-        r"^Spark Connect needs grpc_that_is_not, google\.that\.is_not: pip install 'specwire\[connect\]'$"
-    )
+    monkeypatch.setitem(sys.modules, "pyspark.sql.connect.client", None)
+    expected = r"^Spark Connect cannot be used \(import of .*\): pip install 'specwire\[connect\]'$"
     with pytest.raises(JobError, match=expected), open_session(Target(remote="sc://host")):
         pass
 

@@ -9,14 +9,14 @@ import msgspec
 from specwire.generated import flux, norfab
 from specwire.generated.messages import Message
 from specwire.generated.monitors import Memory
-from specwire.runtime.spark.live.conversing import (
+from specwire.runtime.spark.live.conversations import (
     OPEN_KEYS,
     Alert,
     Bundle,
     Conversation,
-    Noticed,
     Rules,
-    notice,
+    WatchedMessage,
+    read_bundles,
 )
 from tests.runtime.spark import captures
 
@@ -27,13 +27,13 @@ SECOND = 1_000_000
 
 def notice_all(
     folder: Path, messages: list[captures.Message], protocol: str = "filemq"
-) -> tuple[Noticed, ...]:
+) -> tuple[WatchedMessage, ...]:
     captures.write_capture(folder, messages, protocol=protocol)
-    (bundle,) = notice(next(folder.iterdir()))
+    (bundle,) = read_bundles(next(folder.iterdir()))
     return bundle.messages
 
 
-def observe(conversation: Conversation, messages: tuple[Noticed, ...], now_ms: int = 0) -> list[Alert]:
+def observe(conversation: Conversation, messages: tuple[WatchedMessage, ...], now_ms: int = 0) -> list[Alert]:
     return list(conversation.observe(messages, now_ms, RULES))
 
 
@@ -58,7 +58,7 @@ def test_what_is_in_order_is_not_told(tmp_path: Path) -> None:
     opening = [("C", captures.OHAI), ("S", captures.OHAI_OK), ("C", captures.ICANHAZ)]
     assert observe(conversation, notice_all(tmp_path, [*opening, ("S", captures.ICANHAZ_OK)])) == []
     assert not conversation.over
-    farewell = Noticed(4, captures.BEGUN, "C", "Kthxbai")
+    farewell = WatchedMessage(4, captures.BEGUN, "C", "Kthxbai")
     assert observe(conversation, (farewell,)) == []
     assert conversation.over
 
@@ -118,13 +118,13 @@ def test_what_another_version_remembered_is_forgotten() -> None:
     assert Conversation.load(conversation.dump()) == conversation
     conversation.watched = {"peering": Memory("GREETING")}
     assert Conversation.load(conversation.dump()) is None
-    assert Conversation.load(msgspec.msgpack.encode({"protocol": "filemq", "heard": 3})) is None
+    assert Conversation.load(msgspec.msgpack.encode({"protocol": "filemq", "sides": 3})) is None
 
 
-def as_noticed(seq: int, sender: str, message: Message, tmp_path: Path, protocol: str) -> Noticed:
+def as_noticed(seq: int, sender: str, message: Message, tmp_path: Path, protocol: str) -> WatchedMessage:
     folder = tmp_path / str(seq)
     (found,) = notice_all(folder, [(sender, message.encode())], protocol)
-    return Noticed(seq, found.ts, found.sender, found.name, found.values, found.fault)
+    return WatchedMessage(seq, found.ts, found.sender, found.name, found.values, found.fault)
 
 
 def test_answers_are_told_by_their_key(tmp_path: Path) -> None:
@@ -143,7 +143,9 @@ def test_open_requests_are_bounded(tmp_path: Path) -> None:
     """Whatever a client asks without an answer, what is remembered does not grow."""
     conversation = Conversation.begin("flux")
     flags = as_noticed(0, "C", flux.Request(topic="a", nodeid=1, matchtag=1), tmp_path, "flux").values
-    asked = (Noticed(seq, 0, "C", "Request", flags | {"matchtag": seq + 1}) for seq in range(3 * OPEN_KEYS))
+    asked = (
+        WatchedMessage(seq, 0, "C", "Request", flags | {"matchtag": seq + 1}) for seq in range(3 * OPEN_KEYS)
+    )
     assert observe(conversation, tuple(asked)) == []
     assert len(conversation.dump()) < 20 * OPEN_KEYS
 
@@ -160,19 +162,19 @@ def test_of_several_dialogs_the_right_one_is_found(tmp_path: Path) -> None:
 def test_a_side_that_falls_silent() -> None:
     """Told once, for the side alone that is silent, and again after it was heard in between."""
     conversation = Conversation.begin("filemq")
-    hugz = [Noticed(0, 5 * SECOND, "C", "Ohai"), Noticed(1, 6 * SECOND, "S", "OhaiOk")]
+    hugz = [WatchedMessage(0, 5 * SECOND, "C", "Ohai"), WatchedMessage(1, 6 * SECOND, "S", "OhaiOk")]
     observe(conversation, tuple(hugz), 1_000)
-    assert conversation.next_look_ms(RULES) == 16_000
+    assert conversation.next_timer_ms(RULES) == 16_000
     assert list(conversation.find_silent(15_999, RULES)) == []
-    observe(conversation, (Noticed(2, 7 * SECOND, "S", "Hugz"),), 10_000)
+    observe(conversation, (WatchedMessage(2, 7 * SECOND, "S", "Hugz"),), 10_000)
     (alert,) = conversation.find_silent(16_000, RULES)
     assert (alert.kind, alert.sender, alert.ts, alert.seq) == ("silent", "C", 5 * SECOND, None)
-    assert alert.text == "C was not heard for 15.0 s, after 15 s it is silent"
+    assert alert.text == "C sent nothing for 15.0 s; it is silent after 15 s"
     assert list(conversation.find_silent(16_001, RULES)) == []
-    assert conversation.next_look_ms(RULES) == 25_000
-    observe(conversation, (Noticed(3, 8 * SECOND, "C", "HugzOk"),), 20_000)
+    assert conversation.next_timer_ms(RULES) == 25_000
+    observe(conversation, (WatchedMessage(3, 8 * SECOND, "C", "HugzOk"),), 20_000)
     assert [found.sender for found in conversation.find_silent(40_000, RULES)] == ["C", "S"]
-    assert conversation.next_look_ms(RULES) == 20_000 + 600_000
+    assert conversation.next_timer_ms(RULES) == 20_000 + 600_000
 
 
 def test_silence_is_what_the_protocol_says() -> None:
@@ -189,10 +191,12 @@ def test_segments_that_cannot_be_read_are_not_noticed(tmp_path: Path) -> None:
     whole = next((tmp_path / "a").iterdir())
     cut = tmp_path / "cut.parquet"
     cut.write_bytes(whole.read_bytes()[:-20])
-    assert list(notice(cut)) == []
-    assert list(notice(tmp_path / "nosuch.parquet")) == []
+    assert list(read_bundles(cut)) == []
+    assert list(read_bundles(tmp_path / "nosuch.parquet")) == []
     captures.write_capture(tmp_path / "b", [("C", captures.NOM)], protocol="gopher")
     foreign = next((tmp_path / "b").iterdir())
-    assert list(notice(foreign)) == []
-    (found,) = notice(foreign, "filemq")
-    assert found == Bundle("filemq", "server-1-0", "c1", "00aa", (Noticed(0, captures.BEGUN, "C", "Nom"),))
+    assert list(read_bundles(foreign)) == []
+    (found,) = read_bundles(foreign, "filemq")
+    assert found == Bundle(
+        "filemq", "server-1-0", "c1", "00aa", (WatchedMessage(0, captures.BEGUN, "C", "Nom"),)
+    )

@@ -1,24 +1,24 @@
-"""Conversations of a watched capture: their messages without payloads, and when they raise an alert.
+"""Conversations of a watched capture: their messages without payloads, and their alerts.
 
 A message is decoded by the task that reads its segment. Only its name and the few fields that match
-a reply with its request are forwarded (`Noticed`). The messages of one conversation in one segment
-are packed into one row, because a row costs more than its content.
+a reply with its request are forwarded (`WatchedMessage`). The messages of one conversation in one
+segment are packed into one row, because a row costs more than its content.
 
 There are three kinds of alerts:
 
 - ``violation``: a message that the dialog does not allow in its state, in the concurrent reading.
-  If a protocol has several dialogs, all of them watch until they differ. A message that none of the
-  remaining dialogs allows is a violation.
+  If a protocol has several dialogs, those that do not allow a message are dropped. A message that
+  none of the remaining dialogs allows is a violation.
 - ``undecodable``: frames that are not a message of the protocol.
-- ``silent``: a side that spoke before has not been heard for a time, and the dialog is not over.
-  The time is measured by the watcher's clock from the reading of the last message, so a clock
-  difference between two hosts has no effect.
+- ``silent``: a side has sent no message for a time, and the dialog is not over. The time is
+  measured by the watcher's clock from the reading of the last message, so a clock difference
+  between two hosts has no effect.
 
 The number of alerts is limited, whatever a peer sends. After a violation or an undecodable message,
-further ones of the conversation are counted but not emitted for `Rules.repeat_s`. The next emitted
-alert states the count. Silence of a side is emitted once, until the side is heard again. A repeated
-message, or one that arrives after later ones of its tap, is ignored. The state is a few hundred
-octets and the keys of open requests, `OPEN_KEYS` at most for each kind of request.
+further ones of the conversation are only counted for `Rules.repeat_s`; the next alert has the
+count. Silence of a side is one alert, until the side sends again. A repeated message, or one that
+arrives after later ones of its tap, is ignored. The state is a few hundred octets and the keys of
+open requests, `OPEN_KEYS` at most for each kind of request.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import msgspec
@@ -59,7 +60,7 @@ ROWS = 10_000
 READ = ["ts", "seq", "protocol", "tap", "conversation", "sender", "peer", "frames"]
 
 
-class Noticed(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class WatchedMessage(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One message of a conversation.
 
     Attributes:
@@ -84,18 +85,18 @@ class Bundle(msgspec.Struct, frozen=True):
     tap: str
     conversation: str
     peer: str
-    messages: tuple[Noticed, ...]
+    messages: tuple[WatchedMessage, ...]
 
 
 pack = msgspec.msgpack.Encoder().encode
-unpack = msgspec.msgpack.Decoder(tuple[Noticed, ...]).decode
+unpack = msgspec.msgpack.Decoder(tuple[WatchedMessage, ...]).decode
 
 
-def notice(path: Path, override: str | None = None) -> Iterator[Bundle]:
+def read_bundles(path: Path, override: str | None = None) -> Iterator[Bundle]:
     """Yield the messages of a segment by conversation.
 
-    An incomplete segment and messages of an unknown protocol are skipped: the reader of the tables
-    reports them. `override` is the protocol of every message.
+    An incomplete segment and messages of an unknown protocol are skipped: the run that writes the
+    tables reports them. `override` is the protocol of every message.
     """
     try:
         source = read_footer(path).source
@@ -107,40 +108,30 @@ def notice(path: Path, override: str | None = None) -> Iterator[Bundle]:
 
 
 def _bundle(batch: pa.RecordBatch, edition: str, override: str | None) -> Iterator[Bundle]:
-    stamps = batch.column("ts").cast(pa.int64()).to_pylist()
-    found: dict[tuple[str, str, str], list[Noticed]] = {}
+    found: dict[tuple[str, str, str], list[WatchedMessage]] = {}
     peers: dict[tuple[str, str, str], str] = {}
-    choose = cache(_package)
-    for row, ts in zip(_rows(batch.drop_columns(["ts"])), stamps, strict=True):
-        package = override or choose(row["protocol"], edition)
-        if ts is None or row["seq"] is None or row["tap"] is None or package is None:
+    package_of = cache(_package)
+    columns = (_values(batch.column(name)) for name in READ)
+    for ts, seq, protocol, tap, conversation, sender, peer, frames in zip(*columns, strict=True):
+        package = override or package_of(protocol, edition)
+        if ts is None or seq is None or tap is None or package is None:
             continue
-        key = (without_edition(package), row["tap"], row["conversation"] or "")
-        look = _watcher(package)
-        found.setdefault(key, []).append(look(row["seq"], ts, row["sender"] or "", row["frames"]))
-        peers[key] = row["peer"] or ""
+        key = (without_edition(package), tap, conversation or "")
+        message = _message_reader(package)(seq, ts, sender or "", frames)
+        found.setdefault(key, []).append(message)
+        peers[key] = peer or ""
     for key, messages in found.items():
         yield Bundle(*key, peers[key], tuple(sorted(messages, key=lambda message: message.seq)))
 
 
-def _rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    """Return the rows of a batch. Texts that are not UTF-8 are repaired, as in the tables."""
-    try:
-        return batch.to_pylist()
-    except UnicodeDecodeError:
-        raw = batch.cast(
-            pa.schema(
-                (field.name, pa.binary() if pa.types.is_string(field.type) else field.type)
-                for field in batch.schema
-            )
-        )
-        return [
-            {
-                name: value.decode(errors="replace") if isinstance(value, bytes) else value
-                for name, value in row.items()
-            }
-            for row in raw.to_pylist()
-        ]
+def _values(column: pa.Array[Any]) -> list[Any]:
+    """Return a column as Python values: times as microseconds, texts with invalid UTF-8 replaced."""
+    if pa.types.is_timestamp(column.type):
+        return column.cast(pa.int64()).to_pylist()
+    if not pa.types.is_string(column.type):
+        return column.to_pylist()
+    octets: list[bytes | None] = column.cast(pa.binary()).to_pylist()
+    return [None if value is None else value.decode(errors="replace") for value in octets]
 
 
 def _package(protocol: str | None, edition: str) -> str | None:
@@ -149,10 +140,10 @@ def _package(protocol: str | None, edition: str) -> str | None:
 
 
 @cache
-def _watcher(package: str) -> Callable[[int, int, str, Sequence[bytes | None] | None], Noticed]:
-    """Return the function that decodes one message with a package into `Noticed`.
+def _message_reader(package: str) -> Callable[[int, int, str, Sequence[bytes | None] | None], WatchedMessage]:
+    """Return the function that decodes one message with a package.
 
-    Null among the frames is a fault, with the same text as in the tables.
+    A null frame is a fault, with the same text as in the tables.
     """
     decode: Callable[..., Message] = load_codec(package).decode
     takes_sender = "sender" in inspect.signature(decode).parameters
@@ -164,34 +155,34 @@ def _watcher(package: str) -> Callable[[int, int, str, Sequence[bytes | None] | 
         }
     )
 
-    def look(seq: int, ts: int, sender: str, frames: Sequence[bytes | None] | None) -> Noticed:
+    def read(seq: int, ts: int, sender: str, frames: Sequence[bytes | None] | None) -> WatchedMessage:
         known = [frame for frame in frames or () if frame is not None]
         if frames is not None and len(known) < len(frames):
             fault = f"frames in frame {frames.index(None)}: expected octets, found null [columns]"
-            return Noticed(seq, ts, sender, None, fault=fault)
+            return WatchedMessage(seq, ts, sender, None, fault=fault)
         try:
             message = decode(known, sender=sender or None) if takes_sender else decode(known)
         except DecodeError as error:
-            return Noticed(seq, ts, sender, None, fault=str(error))
+            return WatchedMessage(seq, ts, sender, None, fault=str(error))
         values = {name: getattr(message, name, None) for name in fields}
-        return Noticed(seq, ts, sender, type(message).__name__, values)
+        return WatchedMessage(seq, ts, sender, type(message).__name__, values)
 
-    return look
+    return read
 
 
 def dialogs(protocol: str) -> Mapping[str, Dialog]:
     """Return the dialogs of a protocol by name; none if the specification has no conversation."""
-    found: Any = getattr(load_machine(protocol), "DIALOGS", {})
-    named: Mapping[str, Dialog] = found
-    return named
+    found: Mapping[str, Dialog] = getattr(load_machine(protocol), "DIALOGS", {})
+    return found
 
 
 class Rules(msgspec.Struct, frozen=True):
     """Rules for alerts.
 
     Attributes:
-        silent_s: seconds after which a side is silent; None for the limit that the answers use.
-        repeat_s: seconds in which further findings of a conversation are only counted.
+        silent_s: seconds without a message after which a side is silent; None for the limit that
+            the answers use.
+        repeat_s: seconds after an alert in which further ones of the conversation are only counted.
         forget_s: seconds after which a conversation that is silent on all sides is forgotten.
     """
 
@@ -205,18 +196,10 @@ class Rules(msgspec.Struct, frozen=True):
 
 
 class Alert(msgspec.Struct, frozen=True):
-    """An alert.
+    """Alert; the fields are columns of `specwire.runtime.spark.live.alerting.ALERTS`.
 
-    Attributes:
-        ts: time of the finding, microseconds since 1970; for silence, when the side was last heard.
-        kind: see the module.
-        sender: role letter of the side that caused it.
-        seq, message: number and class of the message. Both are None for silence, and `message` is
-            None for undecodable frames.
-        state: state of the dialog; None if no dialog is watched.
-        expected: messages that the dialog would have allowed, each as ``ROLE:Message``.
-        text: finding as one sentence.
-        suppressed: number of earlier findings of the conversation that were not emitted.
+    `ts` is in microseconds since 1970. `seq` and `message` are None for silence, and `message` is
+    None for undecodable frames. `state` is None if no dialog is watched.
     """
 
     ts: int
@@ -230,15 +213,18 @@ class Alert(msgspec.Struct, frozen=True):
     suppressed: int = 0
 
 
-class Heard(msgspec.Struct, array_like=True):
-    """A side of the conversation: time and reading time of its last message.
+class Side(msgspec.Struct, array_like=True):
+    """Side of a conversation.
 
-    `told` says whether an alert for its silence was emitted.
+    Attributes:
+        ts: time of its last message, by the tap's clock, microseconds since 1970.
+        read_ms: when that message was read, by the watcher's clock, milliseconds since 1970.
+        silent: whether its silence was an alert.
     """
 
     ts: int
     read_ms: int
-    told: bool = False
+    silent: bool = False
 
 
 class Conversation(msgspec.Struct):
@@ -247,8 +233,8 @@ class Conversation(msgspec.Struct):
     Attributes:
         watched: state of the session of each dialog, by the dialog's name.
         last_seq: number of the last message, -1 before the first.
-        heard: sides by role letter.
-        quiet_until_ms: time until which findings are only counted.
+        sides: sides by role letter.
+        quiet_until_ms: time until which alerts are only counted.
         timer_ms: time of the next check for silence; None if no timer is set.
     """
 
@@ -256,7 +242,7 @@ class Conversation(msgspec.Struct):
     peer: str = ""
     watched: dict[str, Memory] = {}
     last_seq: int = -1
-    heard: dict[str, Heard] = {}
+    sides: dict[str, Side] = {}
     quiet_until_ms: int = 0
     suppressed: int = 0
     timer_ms: int | None = None
@@ -290,7 +276,7 @@ class Conversation(msgspec.Struct):
         left = [(dialogs(self.protocol)[name], memory) for name, memory in self.watched.items()]
         return bool(left) and all(dialog.phases[memory.state].closed for dialog, memory in left)
 
-    def observe(self, messages: Sequence[Noticed], now_ms: int, rules: Rules) -> Iterator[Alert]:
+    def observe(self, messages: Sequence[WatchedMessage], now_ms: int, rules: Rules) -> Iterator[Alert]:
         """Process messages in the order of `seq`, and yield alerts.
 
         `now_ms` is the watcher's clock, milliseconds since 1970.
@@ -302,43 +288,49 @@ class Conversation(msgspec.Struct):
             if message.seq <= self.last_seq:
                 continue
             self.last_seq = message.seq
-            if message.sender in self.heard or len(self.heard) < SIDES:
-                self.heard[message.sender] = Heard(message.ts, now_ms)
-            found = self._look(message, sessions)
-            if found is not None:
-                yield from self._tell(found, now_ms, rules)
+            if message.sender in self.sides or len(self.sides) < SIDES:
+                self.sides[message.sender] = Side(message.ts, now_ms)
+            alert = self._observe_one(message, sessions)
+            if alert is None:
+                continue
+            if now_ms < self.quiet_until_ms:
+                self.suppressed += 1
+                continue
+            yield msgspec.structs.replace(alert, suppressed=self.suppressed)
+            self.suppressed = 0
+            self.quiet_until_ms = now_ms + int(1000 * rules.repeat_s)
         self.watched = {name: session.memory() for name, session in sessions.items()}
 
     def find_silent(self, now_ms: int, rules: Rules) -> Iterator[Alert]:
-        """Yield an alert for each side that has been silent for too long and has no alert yet."""
+        """Yield an alert for each side that has become silent."""
         silence_ms = rules.silence_ms(self.protocol)
-        for sender, heard in sorted(self.heard.items()):
-            since_ms = now_ms - heard.read_ms
-            if heard.told or since_ms < silence_ms:
+        for sender, side in sorted(self.sides.items()):
+            since_ms = now_ms - side.read_ms
+            if side.silent or since_ms < silence_ms:
                 continue
-            heard.told = True
-            text = f"{sender} was not heard for {since_ms / 1000:.1f} s, after {silence_ms / 1000:g} s it is silent"
+            side.silent = True
+            text = f"{sender} sent nothing for {since_ms / 1000:.1f} s; it is silent after {silence_ms / 1000:g} s"
             states = ", ".join(memory.state for memory in self.watched.values()) or None
-            yield Alert(heard.ts, "silent", sender, None, None, states, (), text)
+            yield Alert(side.ts, "silent", sender, None, None, states, (), text)
 
-    def next_look_ms(self, rules: Rules) -> int:
+    def next_timer_ms(self, rules: Rules) -> int:
         """Return when the next side will be silent; if all are, when to forget the conversation."""
         silence_ms = rules.silence_ms(self.protocol)
-        waiting = [heard.read_ms + silence_ms for heard in self.heard.values() if not heard.told]
+        waiting = [side.read_ms + silence_ms for side in self.sides.values() if not side.silent]
         if waiting:
             return min(waiting)
-        last_ms = max((heard.read_ms for heard in self.heard.values()), default=0)
+        last_ms = max((side.read_ms for side in self.sides.values()), default=0)
         return last_ms + max(silence_ms, int(1000 * rules.forget_s))
 
-    def _look(self, message: Noticed, sessions: dict[str, DialogSession]) -> Alert | None:
+    def _observe_one(self, message: WatchedMessage, sessions: dict[str, DialogSession]) -> Alert | None:
         states = ", ".join(session.state for session in sessions.values()) or None
         if message.name is None:
             for session in sessions.values():
                 session.malformed(message.sender)
             text = message.fault or ""
             return Alert(message.ts, "undecodable", message.sender, message.seq, None, states, (), text)
-        # Sessions that cannot be the dialog of this conversation are removed, but never the last.
-        seen = _kind(message.name)(message.values)
+        # Drop the sessions that do not allow the message, unless none does.
+        seen = _message_class(message.name)(**message.values)
         found = {name: session.observe(message.sender, seen) for name, session in sessions.items()}
         violations = {name: violation for name, violation in found.items() if violation is not None}
         if len(violations) < len(found):
@@ -353,14 +345,6 @@ class Conversation(msgspec.Struct):
         place = (message.sender, message.seq, message.name)
         return Alert(message.ts, "violation", *place, states, tuple(expected), text)
 
-    def _tell(self, alert: Alert, now_ms: int, rules: Rules) -> Iterator[Alert]:
-        if now_ms < self.quiet_until_ms:
-            self.suppressed += 1
-            return
-        yield msgspec.structs.replace(alert, suppressed=self.suppressed)
-        self.suppressed = 0
-        self.quiet_until_ms = now_ms + int(1000 * rules.repeat_s)
-
 
 _decoder = msgspec.msgpack.Decoder(Conversation)
 
@@ -371,10 +355,6 @@ def _session(protocol: str, name: str) -> DialogSession:
 
 
 @cache
-def _kind(name: str) -> type:
+def _message_class(name: str) -> type:
     """Return a substitute for a message class, with its name and the fields that dialogs read."""
-
-    def keep(self: object, values: dict[str, object]) -> None:
-        self.__dict__.update(values)
-
-    return type(name, (), {"__init__": keep})
+    return type(name, (SimpleNamespace,), {})
