@@ -227,8 +227,8 @@ class Side(msgspec.Struct, array_like=True):
     silent: bool = False
 
 
-class Conversation(msgspec.Struct):
-    """State of a conversation.
+class Conversation(msgspec.Struct, rename={"sides": "heard"}):
+    """State of a conversation; version 0.1 stored `sides` under the name ``heard``.
 
     Attributes:
         watched: state of the session of each dialog, by the dialog's name.

@@ -49,8 +49,8 @@ from specwire.runtime.spark.session.opening import changed_settings
 ALERTS = "alerts"
 """Name of the query, and of its checkpoint in `FOLDER`."""
 
-EMITTED_FILE = "emitted.json"
-"""File in `FOLDER`: the last batch whose alerts were emitted."""
+EMITTED_FILE = "told.json"
+"""File in `FOLDER`: the last batch whose alerts were emitted. Version 0.1 gave it this name."""
 
 HEARTBEAT = "heartbeat"
 """File in `FOLDER`: its changes show that a watch is running."""
