@@ -68,8 +68,8 @@ def build(to: Path, interpreters: list[Interpreter]) -> None:
         _run(sys.executable, "-m", "build", "--no-isolation", "--sdist", "--outdir", made, sources)
         for interpreter in interpreters:
             _build_wheel(interpreter, sources, made)
-        pure = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", made, sources]
-        _run(*pure, SPECWIRE_PURE="1")
+        options = ("--no-isolation", "--wheel", "--outdir")
+        _run(sys.executable, "-m", "build", *options, made, sources, SPECWIRE_PURE="1")
         to.mkdir(exist_ok=True)
         for old in to.glob("specwire-*"):
             old.unlink()

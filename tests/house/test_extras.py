@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from functools import cache
+from typing import Any
 
 import pytest
 
@@ -82,12 +83,12 @@ BASE = (
 PACKAGES = ("cmb1", "filemq", "flux", "norfab", "zmtp", "zre")
 
 
-def call(program: str, *arguments: object) -> dict[str, object]:
+def call(program: str, *arguments: object) -> dict[str, Any]:
     """Run a program in a new process, and return the object that it prints."""
     command = [sys.executable, "-c", HIDING + program, json.dumps(arguments)]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert ran.returncode == 0, ran.stderr
-    found: dict[str, object] = json.loads(ran.stdout)
+    found: dict[str, Any] = json.loads(ran.stdout)
     return found
 
 
@@ -135,7 +136,7 @@ def test_no_module_of_codecs_compiler_and_decoding_needs_unix() -> None:
 
 
 @cache
-def ends_of_commands() -> dict[str, object]:
+def ends_of_commands() -> dict[str, Any]:
     """Return the exit status and the errors of some commands of a plain installation."""
     return call(CALLING, BASE, [], [*NEEDS, *WORKS])
 
@@ -162,7 +163,7 @@ WORKS = ("decode zre aaa106020001", "show builds", "doctor", "explain E100", "--
 @pytest.mark.parametrize("command", NEEDS)
 def test_a_command_names_the_extra_that_it_lacks(command: str) -> None:
     """One sentence, with what to type."""
-    status, said = ends_of_commands()[command]  # type: ignore[misc]
+    status, said = ends_of_commands()[command]
     assert (status, said.count("\n")) == (1, 1), said
     assert said.endswith(f": pip install 'specwire[{NEEDS[command]}]'\n"), said
 
@@ -170,6 +171,6 @@ def test_a_command_names_the_extra_that_it_lacks(command: str) -> None:
 @pytest.mark.parametrize("command", WORKS)
 def test_a_plain_installation_decodes_and_tells_what_it_lacks(command: str) -> None:
     """These commands need no extra."""
-    status, said = ends_of_commands()[command]  # type: ignore[misc]
+    status, said = ends_of_commands()[command]
     assert "Traceback" not in said
     assert status in (0, None) or command == "doctor", said
