@@ -9,9 +9,9 @@
 JAVA_HOME_FOUND = $(shell cat .venv/java.home 2>/dev/null)
 VENV = $(if $(JAVA_HOME_FOUND),JAVA_HOME='$(JAVA_HOME_FOUND)' ).venv/bin
 
-# pyproject.toml says how tests are distributed to the workers.
+# pyproject.toml says how tests are distributed to the workers. Three keep two cores busy: many tests wait for processes.
 PYTEST = $(VENV)/python -m pytest -n $(WORKERS)
-WORKERS = 2
+WORKERS = 3
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name line; \
@@ -29,7 +29,7 @@ setup-release: ## all of it, and the tools of `make dist` and `make audit`
 run: setup-run ## the main job: generate, transfer files, capture, decode on Spark, report
 	@$(VENV)/specwire run $(ARGS)
 
-test: setup ## all tests, in two workers
+test: setup ## all tests, with few examples; make fuzz and make soak run more
 	@$(PYTEST) $(ARGS)
 
 generate: setup ## write generated/ from grammars/, and the parts of docs/ that are tables of the code
@@ -85,7 +85,7 @@ bench: setup ## measure speed, as ratios against a baseline of the same run
 # Seconds of fuzzing, for all targets together.
 FUZZ_SECONDS = 600
 
-fuzz: setup ## hostile input, guided by coverage, for FUZZ_SECONDS (600) seconds; then tests with random examples, three times as many, and 2,000 grammars that expand without end
+fuzz: setup ## hostile input, guided by coverage, for FUZZ_SECONDS (600) seconds; then tests with random examples, seven times as many, and 2,000 grammars that expand without end
 	@$(VENV)/python -m tests.fuzz.run --seconds $(FUZZ_SECONDS) $(ARGS)
 	@$(if $(ARGS),,SPECWIRE_FUZZ_COUNT=300 SPECWIRE_BOMBS=2000 $(PYTEST) --timeout=0 -m 'hypothesis and not spark')
 
@@ -96,13 +96,15 @@ soak: setup ## peers and brokers killed, cut off and flooded, and histories of s
 	@SPECWIRE_SOAK_ROUNDS=10 SPECWIRE_SOAK_OCTETS=200000000 SPECWIRE_BURST=10000 SPECWIRE_SOAK_FILES=100000 \
 	SPECWIRE_LARGE_OCTETS=5000000000 SPECWIRE_SOAK_SECONDS=600 SPECWIRE_CHAOS_JOBS=5000 \
 	SPECWIRE_FLOOD_JOBS=100000 SPECWIRE_FLOOD_CONNECTIONS=10000 SPECWIRE_WATCH_KILLS=5 \
-	SPECWIRE_PIPELINE_KILLS=1 SPECWIRE_SOAK_HISTORIES=100000 SPECWIRE_LARGE_FRAME_MIB=100 \
+	SPECWIRE_PIPELINE_KILLS=1 SPECWIRE_PIPELINES_RUNS=2 SPECWIRE_CLUSTER_LAYERS=frames,typed,answers \
+	SPECWIRE_SOAK_HISTORIES=100000 SPECWIRE_LARGE_FRAME_MIB=100 \
 	SPECWIRE_ENDLESS_OCTETS=2000000000 SPECWIRE_ENDLESS_MESSAGES=200000 \
 	$(PYTEST) --timeout=0 tests/integration/test_filemq_faults_*.py tests/integration/test_filemq_large.py \
 	tests/integration/test_flux_soak.py tests/integration/test_norfab_chaos.py \
 	tests/integration/test_norfab_floods.py tests/integration/test_endless_messages.py \
 	tests/runtime/transport/test_inflow_sockets.py tests/runtime/spark/live/test_killed.py \
 	tests/runtime/spark/live/test_declare.py tests/runtime/spark/cluster/test_connect_killed.py \
+	tests/runtime/spark/cluster/test_cluster.py \
 	tests/runtime/spark/pipeline/test_large_frames.py tests/integration/test_pipeline_killed.py \
 	tests/runtime/kernel/store/test_model.py tests/runtime/norfab_serve/test_broker_model.py \
 	tests/runtime/norfab_worker/test_worker_model.py $(ARGS)

@@ -1,6 +1,6 @@
-"""The one Spark session of a test run: a session costs ten seconds, a query in it a tenth.
+"""The Spark session that the tests of a worker share: a session costs ten seconds, a query in it a tenth.
 
-Tests that use it are marked `spark`, so that one worker runs them all.
+`tests/conftest.py` distributes the tests that use it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
+from py4j.java_gateway import JavaClass, JavaMember, JVMView  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from specwire.runtime.spark.pipeline import advance
@@ -34,18 +35,35 @@ def spark() -> Iterator[SparkSession]:
     """The session; tests that need it are skipped where there is no Java for it."""
     if find_java() is None:
         pytest.skip(f"Spark needs Java {JAVA_VERSION} or newer")
-    with open_session("local[2]", SETTINGS) as session:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        open_session("local[2]", SETTINGS) as session,
+    ):
+        for kind in (JVMView, JavaClass):
+            remember_members(patch, kind)
         yield session
 
 
-@pytest.fixture
-def command(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Command:
-    """Give what runs `specwire ARGUMENTS` in this process; what opens a session gets the shared one.
+def remember_members(patch: pytest.MonkeyPatch, kind: type[JVMView | JavaClass]) -> None:
+    """Let py4j ask Java only once for each class and each static method.
 
-    In a process of its own, `pipeline run` takes 25 seconds of processor time, most of it for the start of Java.
+    PySpark looks up `functions.col` and its like again for every expression. These lookups are a
+    third of the 30,000 messages to Java for a small run of the pipeline.
     """
+    look_up = kind.__getattr__
+
+    def find(self: object, name: str) -> object:
+        found = look_up(self, name)
+        if isinstance(found, JavaClass | JavaMember):
+            vars(self)[name] = found
+        return found
+
+    patch.setattr(kind, "__getattr__", find)
+
+
+@pytest.fixture
+def shared_opening(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give what opens a session in this process the shared one."""
 
     @contextmanager
     def shared(*_: object) -> Iterator[SparkSession]:
@@ -54,4 +72,12 @@ def command(
 
     for module in (opening, advance):
         monkeypatch.setattr(module, "open_session", shared)
+
+
+@pytest.fixture
+def command(shared_opening: None, capfd: pytest.CaptureFixture[str]) -> Command:
+    """Give what runs `specwire ARGUMENTS` in this process, with the shared session.
+
+    In a process of its own, `pipeline run` takes 25 seconds of processor time, most of it for the start of Java.
+    """
     return lambda *arguments: specwire(capfd, *arguments)
