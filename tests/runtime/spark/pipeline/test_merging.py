@@ -27,7 +27,7 @@ from specwire.runtime.spark.pipeline.catalog import register_tables
 from specwire.runtime.spark.pipeline.commit import Area, begin, visible_files
 from specwire.runtime.spark.pipeline.manifest import read_manifest
 from specwire.runtime.spark.pipeline.merging import find_mixed, merge_small, rewrite
-from specwire.runtime.spark.pipeline.store import ROW_SCHEMA, Store, View, read_files
+from specwire.runtime.spark.pipeline.store import ROW_SCHEMA, Choice, Store, View, read_files
 from specwire.runtime.spark.pipeline.writing import SETTINGS, open_table
 from specwire.runtime.spark.session.executors import literal_path
 from specwire.runtime.spark.session.opening import changed_settings
@@ -288,7 +288,7 @@ def test_spark_reads_a_mixed_table(spark: SparkSession, tmp_path: Path) -> None:
     rows = [(1, None, None), (2, None, None), (3, None, None), (4, 2**63, "XETR")]
     store = Store(out)
     with store.begin() as run:
-        view = View(spark, store, run).table(TABLE, dates=[NEXT_DAY])
+        view = View(spark, store, run).table(TABLE, Choice(dates=[NEXT_DAY]))
         assert view is not None and list(map(tuple, view.drop("date").collect())) == [rows[2]]
     register_tables(spark, out, "of_mixed")
     found = spark.sql("SELECT row, volume, venue FROM of_mixed.filemq_nom").collect()
