@@ -96,13 +96,15 @@ soak: setup ## peers and brokers killed, cut off and flooded, and histories of s
 	@SPECWIRE_SOAK_ROUNDS=10 SPECWIRE_SOAK_OCTETS=200000000 SPECWIRE_BURST=10000 SPECWIRE_SOAK_FILES=100000 \
 	SPECWIRE_LARGE_OCTETS=5000000000 SPECWIRE_SOAK_SECONDS=600 SPECWIRE_CHAOS_JOBS=5000 \
 	SPECWIRE_FLOOD_JOBS=100000 SPECWIRE_FLOOD_CONNECTIONS=10000 SPECWIRE_WATCH_KILLS=5 \
-	SPECWIRE_PIPELINE_KILLS=1 SPECWIRE_SOAK_HISTORIES=100000 SPECWIRE_LARGE_FRAME_MIB=100 \
+	SPECWIRE_PIPELINE_KILLS=1 SPECWIRE_CLUSTER_LAYERS=frames,typed,answers \
+	SPECWIRE_SOAK_HISTORIES=100000 SPECWIRE_LARGE_FRAME_MIB=100 \
 	SPECWIRE_ENDLESS_OCTETS=2000000000 SPECWIRE_ENDLESS_MESSAGES=200000 \
 	$(PYTEST) --timeout=0 tests/integration/test_filemq_faults_*.py tests/integration/test_filemq_large.py \
 	tests/integration/test_flux_soak.py tests/integration/test_norfab_chaos.py \
 	tests/integration/test_norfab_floods.py tests/integration/test_endless_messages.py \
 	tests/runtime/transport/test_inflow_sockets.py tests/runtime/spark/live/test_killed.py \
 	tests/runtime/spark/live/test_declare.py tests/runtime/spark/cluster/test_connect_killed.py \
+	tests/runtime/spark/cluster/test_cluster.py \
 	tests/runtime/spark/pipeline/test_large_frames.py tests/integration/test_pipeline_killed.py \
 	tests/runtime/kernel/store/test_model.py tests/runtime/norfab_serve/test_broker_model.py \
 	tests/runtime/norfab_worker/test_worker_model.py $(ARGS)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
+from py4j.java_gateway import JavaClass, JavaMember, JVMView
 from pyspark.sql import SparkSession
 
 from specwire.runtime.spark.pipeline import advance
@@ -34,8 +35,30 @@ def spark() -> Iterator[SparkSession]:
     """The session; tests that need it are skipped where there is no Java for it."""
     if find_java() is None:
         pytest.skip(f"Spark needs Java {JAVA_VERSION} or newer")
-    with open_session("local[2]", SETTINGS) as session:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        open_session("local[2]", SETTINGS) as session,
+    ):
+        for kind in (JVMView, JavaClass):
+            remember_members(patch, kind)
         yield session
+
+
+def remember_members(patch: pytest.MonkeyPatch, kind: type[JVMView] | type[JavaClass]) -> None:
+    """Let py4j ask Java only once for each class and each static method.
+
+    PySpark looks up `functions.col` and its like again for every expression. These lookups are a third of the
+    30,000 messages to Java for a small run of the pipeline.
+    """
+    look_up = kind.__getattr__
+
+    def find(self: object, name: str) -> object:
+        found = look_up(self, name)
+        if isinstance(found, JavaClass | JavaMember):
+            vars(self)[name] = found
+        return found
+
+    patch.setattr(kind, "__getattr__", find)
 
 
 @pytest.fixture

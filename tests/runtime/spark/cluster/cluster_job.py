@@ -1,6 +1,6 @@
 """What the test of a cluster runs there: look at the executors' Python, then the pipeline, then the Java decoders.
 
-    python cluster_job.py MASTER PACKAGE CAPTURE OUT
+    python cluster_job.py MASTER PACKAGE CAPTURE OUT LAYERS
 
 It is a program of its own because its session is. It writes what it found to standard output as JSON.
 """
@@ -19,6 +19,7 @@ from specwire.runtime.capture.segments import list_files
 from specwire.runtime.spark.cluster.package import read_package
 from specwire.runtime.spark.decoding.decode import decode
 from specwire.runtime.spark.pipeline.advance import advance
+from specwire.runtime.spark.pipeline.manifest import Asked
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import Store
 from specwire.runtime.spark.reading.capture import read_capture
@@ -45,13 +46,14 @@ def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def main() -> None:
     """Do all of it in one session."""
-    master, package, capture, out = sys.argv[1], *map(Path, sys.argv[2:])
+    master, package, capture, out = sys.argv[1], *map(Path, sys.argv[2:5])
+    asked = Asked(layers=tuple(sys.argv[5].split(",")))
     target = Target(master=master, package=package)
     segments = list_files(capture)
     with open_session(target) as spark:
         seen = spark.range(0, 2, 1, 2).mapInArrow(look, "seen string").collect()
         check_shared(spark, target, segments, out)
-        summary = advance(spark, Store(out), segments, Request(capture=capture, backend="arrow"))
+        summary = advance(spark, Store(out), segments, Request(capture, asked, backend="arrow"))
         assert summary is not None
         found: dict[str, Any] = {
             "executors": [json.loads(row["seen"]) for row in seen],

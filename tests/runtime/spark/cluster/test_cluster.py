@@ -1,8 +1,13 @@
-"""A stand-alone cluster of a master and two workers, whose executors have nothing but the archive."""
+"""A stand-alone cluster of a master and two workers, whose executors have nothing but the archive.
+
+`make test` writes frames and typed tables there. `make soak` writes answers too (`SPECWIRE_CLUSTER_LAYERS`), which takes
+as long again.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -40,6 +45,7 @@ pytestmark = [
 
 LIMIT_S = 600
 
+LAYERS = os.environ.get("SPECWIRE_CLUSTER_LAYERS", "frames,typed")
 MESSAGES = 8_000
 LARGE = "large"
 """The conversation that has three messages of every ten."""
@@ -95,7 +101,13 @@ def run_job(
     master: str, package: Package, capture: Path, out: Path, variables: dict[str, str]
 ) -> dict[str, Any]:
     """Return what `cluster_job` found, in a process of its own that works beside the capture."""
-    command = [sys.executable, cluster_job.__file__, master, *map(str, (package.folder, capture, out))]
+    command = [
+        sys.executable,
+        cluster_job.__file__,
+        master,
+        *map(str, (package.folder, capture, out)),
+        LAYERS,
+    ]
     ran = subprocess.run(
         command,
         env=variables,
@@ -130,9 +142,24 @@ def test_the_pipeline_runs_where_only_the_archive_is(tmp_path: Path, package: Pa
     assert workers == set(cluster.folders)
     assert found["shuffle"] == "3"
     assert (found["messages"], found["undecoded"]) == (MESSAGES, 1)
+    typed = Counter(
+        row["conversation"]
+        for folder in (out / "typed/filemq").iterdir()
+        for row in read_table(folder, "conversation")
+    )
+    assert typed == counts
+    assert counts[LARGE] == 2_400
+    if "answers" in LAYERS:
+        assert_answers(out, counts, odd)
+    assert (package.jar is not None) == JAR.is_file()
+    if package.jar is not None:
+        assert found["java"] == {"messages": MESSAGES, "undecoded": 1}
+
+
+def assert_answers(out: Path, counts: Counter[str], odd: int) -> None:
+    """Check the conversations, of which the large one has the one violation."""
     conversations = read_table(out / "answers" / "conversations", "conversation", "messages", "concurrent")
     assert {row["conversation"]: row["messages"] for row in conversations} == counts
-    assert counts[LARGE] == 2_400
     watched = {row["conversation"]: row["concurrent"]["violations"] for row in conversations}
     assert {name: count for name, count in watched.items() if count} == {LARGE: 1}
     (violation,) = (
@@ -141,9 +168,6 @@ def test_the_pipeline_runs_where_only_the_archive_is(tmp_path: Path, package: Pa
         if row["reading"] == "concurrent"
     )
     assert (violation["conversation"], violation["seq"], violation["kind"]) == (LARGE, odd, "undecodable")
-    assert (package.jar is not None) == JAR.is_file()
-    if package.jar is not None:
-        assert found["java"] == {"messages": MESSAGES, "undecoded": 1}
 
 
 def read_table(folder: Path, *columns: str) -> list[dict[str, Any]]:
