@@ -9,9 +9,9 @@
 JAVA_HOME_FOUND = $(shell cat .venv/java.home 2>/dev/null)
 VENV = $(if $(JAVA_HOME_FOUND),JAVA_HOME='$(JAVA_HOME_FOUND)' ).venv/bin
 
-# pyproject.toml says how tests are distributed to the workers.
+# pyproject.toml says how tests are distributed to the workers. Three keep two cores busy: many tests wait for processes.
 PYTEST = $(VENV)/python -m pytest -n $(WORKERS)
-WORKERS = 2
+WORKERS = 3
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name line; \
@@ -29,7 +29,7 @@ setup-release: ## all of it, and the tools of `make dist` and `make audit`
 run: setup-run ## the main job: generate, transfer files, capture, decode on Spark, report
 	@$(VENV)/specwire run $(ARGS)
 
-test: setup ## all tests, in two workers
+test: setup ## all tests, with few examples; make fuzz and make soak run more
 	@$(PYTEST) $(ARGS)
 
 generate: setup ## write generated/ from grammars/, and the parts of docs/ that are tables of the code
@@ -85,7 +85,7 @@ bench: setup ## measure speed, as ratios against a baseline of the same run
 # Seconds of fuzzing, for all targets together.
 FUZZ_SECONDS = 600
 
-fuzz: setup ## hostile input, guided by coverage, for FUZZ_SECONDS (600) seconds; then tests with random examples, three times as many, and 2,000 grammars that expand without end
+fuzz: setup ## hostile input, guided by coverage, for FUZZ_SECONDS (600) seconds; then tests with random examples, seven times as many, and 2,000 grammars that expand without end
 	@$(VENV)/python -m tests.fuzz.run --seconds $(FUZZ_SECONDS) $(ARGS)
 	@$(if $(ARGS),,SPECWIRE_FUZZ_COUNT=300 SPECWIRE_BOMBS=2000 $(PYTEST) --timeout=0 -m 'hypothesis and not spark')
 

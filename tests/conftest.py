@@ -1,6 +1,7 @@
-"""Configuration of all tests: golden files, timeouts, and the worker that runs the Spark tests.
+"""Configuration of all tests: golden files, timeouts, and the workers that run the Spark tests.
 
-`pytest --bless` writes what came out as what is expected. Tests that share a Spark session go to one worker.
+`pytest --bless` writes what came out as what is expected. Tests that share a Spark session form two groups, each of
+which one worker runs.
 
 Every test has a timeout (`timeout` in pyproject.toml, by pytest-timeout). Its signal raises an
 exception in the test. An event loop catches an exception of a callback, and hypothesis repeats an
@@ -42,6 +43,9 @@ BRIEF_SPARK = Path(__file__).parent / "spark_defaults"
 
 QUICK_SPARK = ("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS", "SPARK_CONF_DIR")
 """Environment variables by which the Spark of a test starts sooner and plans faster."""
+
+QUERIES = frozenset({"answers", "decoding", "reading", "cluster"})
+"""Folders of Spark tests in the first group. The second runs the pipeline. Each takes about half of the time."""
 
 AGAIN_S = 20.0
 """Seconds between two interrupts of a test that exceeded its timeout."""
@@ -92,18 +96,19 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give all tests of the shared Spark session to one worker, and begin with what takes longest.
+    """Group the tests of the shared Spark session, and begin with what takes longest.
 
-    The shared session is first, because one worker runs all its tests. Tests that start Spark in other processes
-    follow, then slow ones, so that no worker begins a long module when the other is done.
+    The two groups are first: they are the longest units. Tests that start Spark in other processes follow, then slow
+    ones, so that no worker begins a long module when the others are done.
     """
     slow = {item.path for item in items if item.get_closest_marker("slow") is not None}
-    for item in items:
-        if _shares_spark(item):
-            item.add_marker(pytest.mark.xdist_group("spark"))
+    grouped = {item for item in items if _shares_spark(item)}
+    for item in grouped:
+        queries = not QUERIES.isdisjoint(item.path.parts)
+        item.add_marker(pytest.mark.xdist_group("spark queries" if queries else "spark runs"))
 
     def rank(item: pytest.Item) -> int:
-        if _shares_spark(item):
+        if item in grouped:
             return 0
         if item.get_closest_marker("spark") is not None:
             return 1

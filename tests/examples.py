@@ -1,15 +1,16 @@
-"""How many examples a property is tried with: few in an everyday run, each of which draws others, and more when asked.
+"""Number of examples for tests of properties: few in `make test`, more in `make fuzz`.
 
-``SPECWIRE_FUZZ_COUNT`` is in per cent of an everyday run's: `make fuzz` asks for 300, ten thousand is as many as a night has.
+``SPECWIRE_FUZZ_COUNT`` is a percentage of the numbers that the tests state. `make test` uses 40 and `make fuzz` 300;
+10,000 takes a night. Each run draws other examples.
 """
 
 from __future__ import annotations
 
 import os
 
-PERCENT = int(os.environ.get("SPECWIRE_FUZZ_COUNT", "100"))
+PERCENT = int(os.environ.get("SPECWIRE_FUZZ_COUNT", "40"))
 
 
-def examples(everyday: int) -> int:
-    """Return the number of examples of this run for a property that is tried with so many every day."""
-    return max(1, everyday * PERCENT // 100)
+def examples(stated: int) -> int:
+    """Return the number of examples in this run of a test that states a number."""
+    return max(1, stated * PERCENT // 100)

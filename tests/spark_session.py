@@ -1,6 +1,6 @@
-"""The one Spark session of a test run: a session costs ten seconds, a query in it a tenth.
+"""The Spark session that the tests of a worker share: a session costs ten seconds, a query in it a tenth.
 
-Tests that use it are marked `spark`, so that one worker runs them all.
+`tests/conftest.py` distributes the tests that use it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def spark() -> Iterator[SparkSession]:
         yield session
 
 
-def remember_members(patch: pytest.MonkeyPatch, kind: type[JVMView] | type[JavaClass]) -> None:
+def remember_members(patch: pytest.MonkeyPatch, kind: type[JVMView | JavaClass]) -> None:
     """Let py4j ask Java only once for each class and each static method.
 
     PySpark looks up `functions.col` and its like again for every expression. These lookups are a third of the

@@ -1,7 +1,7 @@
 """As many random messages and frames as one likes: ``SPECWIRE_FUZZ_COUNT=100000 pytest tests/fuzz``.
 
-The count is for each package and test; it counts for `tests/generated/test_differential.py` too, which changes messages
-at random. ``SPECWIRE_FUZZ_SEED`` chooses another run; the same seed repeats one.
+It is a percentage (`tests.examples`) of a hundred examples for each package and test.
+`tests/generated/test_differential.py`, which changes messages at random, uses it too. ``SPECWIRE_FUZZ_SEED`` chooses another run; the same seed repeats one.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.generated import strategies
 from tests.generated.agreement import assert_agreement
 from tests.generated.test_encoding import assert_encodes_or_says_why, assert_letter
 from tests.generated.vectors import PACKAGES, package
 
-COUNT = int(os.environ.get("SPECWIRE_FUZZ_COUNT", "100"))
+COUNT = examples(100)
 SEED = int(os.environ.get("SPECWIRE_FUZZ_SEED", "1"))
 FULL = settings(
     max_examples=COUNT, deadline=None, database=None, suppress_health_check=list(HealthCheck), print_blob=True

@@ -98,7 +98,7 @@ def test_a_message_is_its_twin(name: str, data: st.DataObject) -> None:
 
 
 @every_package
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(data=st.data())
 def test_pickles_are_read_by_the_active_build(name: str, data: st.DataObject) -> None:
     """Whoever wrote them: one class path, and never a class of the other build."""
@@ -112,7 +112,7 @@ def test_pickles_are_read_by_the_active_build(name: str, data: st.DataObject) ->
 
 
 @every_package
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(data=st.data())
 def test_one_changed_field_is_another_message(name: str, data: st.DataObject) -> None:
     module = package(name, "native")

@@ -20,6 +20,7 @@ from specwire.generated.columns import frames as columns_frames
 from specwire.generated.columns import gathering as columns_gathering
 from specwire.generated.columns import lists as columns_lists
 from specwire.generated.columns import native as columns_native
+from tests.examples import examples
 from tests.generated import strategies
 from tests.generated.agreement import mutated, truncations
 from tests.generated.column_agreement import (
@@ -83,7 +84,7 @@ def test_changed_octets(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PACKAGES)
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_any_messages(name: str, data: st.DataObject) -> None:
     """Any messages beside each other; none is decoded by itself."""

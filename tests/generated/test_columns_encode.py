@@ -18,6 +18,7 @@ from pyarrow import parquet
 from specwire.generated.columns import encoding as columns_encoding
 from specwire.generated.errors import EncodeError
 from specwire.generated.messages import Message
+from tests.examples import examples
 from tests.generated import strategies
 from tests.generated.builds import package
 from tests.generated.column_rows import batch_of, column
@@ -98,7 +99,7 @@ def test_strict_writes_the_letter_or_refuses_as_a_message_does(name: str, build:
 
 
 @pytest.mark.parametrize("name", PACKAGES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(data=st.data())
 def test_any_messages_together(name: str, build: str, data: st.DataObject) -> None:
     module = package(name, build)

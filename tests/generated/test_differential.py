@@ -3,12 +3,11 @@
 The frames are recorded messages, these cut at every octet and short of every frame, short messages with every octet
 changed to every value, longer ones with an octet changed here and there, and what the packages' own strategies draw.
 All but the codecs see fewer cuts: those of the shortest messages. Construct, which is slow, sees fewer values for an octet.
-`SPECWIRE_FUZZ_COUNT` asks for more of what is drawn (100 where it is not set), and from 1000 on all readers see all.
+`SPECWIRE_FUZZ_COUNT` asks for more of what is drawn (`tests.examples`); from 1000 on all readers see all.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
@@ -21,6 +20,7 @@ from hypothesis import strategies as st
 
 from specwire.generated import zre
 from specwire.generated.errors import DecodeError
+from tests.examples import examples
 from tests.generated import strategies
 from tests.generated.agreement import (
     ODD,
@@ -47,7 +47,7 @@ from tests.generated.differential import (
 )
 from tests.generated.vectors import PACKAGES, all_recorded
 
-COUNT = int(os.environ.get("SPECWIRE_FUZZ_COUNT", "100"))
+COUNT = examples(100)
 DEEP = COUNT >= 1000
 FULLY = 16
 """So many octets of a package's shortest messages are changed to every value."""

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from specwire.generated.errors import DecodeError
 from specwire.generated.limits import MAX_FRAMES, MAX_OCTETS
+from tests.examples import examples
 from tests.generated import strategies
 from tests.generated.builds import package
 from tests.generated.vectors import PACKAGES
@@ -129,7 +130,7 @@ def test_messages_with_views_are_like_those_with_bytes(flux: Any) -> None:
 
 
 @pytest.mark.parametrize("name", PACKAGES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(data=st.data())
 def test_every_message_is_the_same_from_frames_of_any_kind(
     name: str, build: str, data: st.DataObject

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from specwire.generated.messages import Message
 from tests.cases import each_case
+from tests.examples import examples
 from tests.generated import strategies
 from tests.generated.agreement import fields_of, message_layout
 from tests.generated.builds import package
@@ -27,7 +28,7 @@ def classes_of(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", PACKAGES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(data=st.data())
 def test_contract_of_every_message(name: str, build: str, data: st.DataObject) -> None:
     message = data.draw(strategies.messages(package(name, build)))

@@ -176,7 +176,7 @@ def test_given_fields_need_not_fit(data: st.DataObject) -> None:
 def test_what_a_role_sends(sender: Any, classes: set[str]) -> None:
     seen: set[str] = set()
 
-    @settings(max_examples=300, deadline=None, database=None, derandomize=True)
+    @settings(max_examples=examples(300), deadline=None, database=None, derandomize=True)
     @given(filemq.strategies.messages(sender=sender))
     def collect(message: object) -> None:
         seen.add(type(message).__name__)

@@ -270,7 +270,7 @@ def test_the_other_way_round_the_readers_change_places(pair: tuple[ir.Protocol, 
 
 
 @given(editions())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_nothing_changed_in_itself(pair: tuple[ir.Protocol, ir.Protocol]) -> None:
     for edition in pair:
         assert compare(edition, edition).verdict == "same"

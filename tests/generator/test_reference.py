@@ -21,6 +21,7 @@ from specwire.generator.emit.reference.rules import rule_anchor
 from specwire.generator.emit.reference.snippets import construct
 from specwire.generator.emit.reference.telling import pattern_text, told_by
 from specwire.generator.pipeline import compile_protocol
+from tests.examples import examples
 from tests.generator import layouts
 from tests.generator.compiling import compiled
 from tests.generator.reference_pages import NAMES, ROOT, Page, compilation, drawings, page, page_of
@@ -174,7 +175,7 @@ def test_sizes_are_those_of_encoded_messages(name: str) -> None:
                 assert [len(frame) for frame in made.encode()] == [size], message.name
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.one_of(layouts.one_frame(), layouts.several_frames(), layouts.announced()))
 def test_any_layout_has_a_page(protocol: ir.Protocol) -> None:
     """Random messages of everything that the IR allows: sound pages, with drawings that are XML."""

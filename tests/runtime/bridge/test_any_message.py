@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from specwire.runtime.bridge.pairs import FAMILIES, find_bridge
 from specwire.runtime.bridge.translation import Hold, Send, Unsaid, UnsayableError
+from tests.examples import examples
 
 PAIRS = [(a, b) for names, _ in FAMILIES for a in names for b in names if a != b]
 
 
 @pytest.mark.parametrize(("clients", "server"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(data=st.data())
 def test_any_messages_of_either_side(clients: str, server: str, data: st.DataObject) -> None:
     """Several in a row, some of them broken, on one connection; all that goes out is a message there."""

@@ -16,6 +16,7 @@ from specwire.runtime.flux.errors import FluxError
 from specwire.runtime.flux.handle import FluxHandle, connect
 from specwire.runtime.flux.service import ServiceHost
 from specwire.runtime.flux.views import Notice, Reply, ServiceRequest
+from tests.examples import examples
 from tests.runtime.flux.scripted import NATIVE, Conversation, broker, framed
 
 TIMEOUT_S = 60.0
@@ -101,7 +102,7 @@ async def until_over(handle: FluxHandle) -> None:
         return
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(GARBLE, max_size=5).map(b"".join))
 def test_any_octets_end_in_an_answer_or_a_flux_error(octets: bytes) -> None:
     async def story(uri: str) -> None:

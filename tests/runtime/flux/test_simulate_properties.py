@@ -26,6 +26,7 @@ from specwire.runtime.flux.simulate.scenario import (
     Start,
 )
 from specwire.runtime.flux.topology import Tree
+from tests.examples import examples
 
 ASKED_S, WHOLE_S, END_S = 25.0, 110.0, 120.0
 
@@ -80,7 +81,7 @@ SCENARIOS = st.builds(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.builds(Tree, st.integers(5, 30), st.sampled_from((0, 1, 2, 5))), SCENARIOS)
 def test_everything_settles(tree: Tree, scenario: Scenario) -> None:
     """Whatever happens."""

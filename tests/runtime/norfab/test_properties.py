@@ -32,6 +32,7 @@ from specwire.runtime.norfab.commands import (
 from specwire.runtime.norfab.events import JobAccepted
 from specwire.runtime.norfab.limits import Settings
 from specwire.runtime.norfab.wire import Dialects, encode
+from tests.examples import examples
 from tests.runtime.norfab.scripted import START, Lab, job
 
 SMALL = Settings(
@@ -230,13 +231,13 @@ def check_bounds(engine: BrokerEngine) -> None:
         assert all(task.worker == worker.name for task in worker.tasks.values())
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 @given(st.lists(STEPS, max_size=60))
 def test_nothing_raises_everything_ends_and_memory_is_bounded(steps: list[tuple[Any, ...]]) -> None:
     check_story(Lab(SMALL, commits=False, shell_tasks={"sid.service.broker": None}), steps)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(LIKELY, max_size=80))
 def test_the_same_among_peers_that_mostly_do_as_they_should(steps: list[tuple[Any, ...]]) -> None:
     lab = Lab(SMALL, commits=False, shell_tasks={"sid.service.broker": None})
@@ -287,7 +288,7 @@ FRAMES = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.tuples(PEERS, FRAMES), max_size=25))
 def test_random_frames_never_raise_and_what_goes_out_can_be_written(
     said: list[tuple[bytes, list[bytes]]],

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from specwire.runtime.norfab.files import FileHandler, UrlError, read_url
 from specwire.runtime.norfab.files.handling import TASKS
+from tests.examples import examples
 
 SECRET = b"this is outside"
 PATHS = st.lists(
@@ -54,7 +55,9 @@ def root(tmp_path: Path) -> Path:
         max_size=20,
     )
 )
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_every_question_is_answered_and_nothing_leaks(root: Path, questions: list[tuple[str, bytes]]) -> None:
     """Neither what is outside nor where the folder is."""
 
@@ -78,7 +81,7 @@ def test_every_question_is_answered_and_nothing_leaks(root: Path, questions: lis
 
 
 @given(URLS | st.text(max_size=30))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_a_url_has_plain_components_or_is_refused(url: str) -> None:
     """What is read leads down, and nowhere else."""
     try:

@@ -12,6 +12,7 @@ from specwire.runtime.norfab.inventory.faults import InventoryError
 from specwire.runtime.norfab.inventory.merging import merge
 from specwire.runtime.norfab.inventory.templates import render
 from specwire.runtime.norfab.inventory.values import read_document
+from tests.examples import examples
 
 _SIGNS = (
     "a: ",
@@ -85,7 +86,7 @@ LAYERS = st.dictionaries(st.sampled_from("abc"), VALUES, max_size=3)
 
 
 @given(PIECES | st.text(max_size=60))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_document_is_read_or_refused_with_a_place(text: str) -> None:
     """And what is read can be sent as JSON."""
     try:
@@ -98,7 +99,7 @@ def test_a_document_is_read_or_refused_with_a_place(text: str) -> None:
 
 
 @given(st.text(alphabet="{%}} abforin'\"|.[]()*+1-#\n", max_size=40) | PIECES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_template_is_rendered_or_refused_with_a_line(text: str) -> None:
     """Nothing else comes out of the sandbox."""
     try:
@@ -108,14 +109,14 @@ def test_a_template_is_rendered_or_refused_with_a_line(text: str) -> None:
 
 
 @given(VALUES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_json_is_yaml(value: object) -> None:
     """A layer that a program writes as JSON says the same."""
     assert read_document(json.dumps(value, ensure_ascii=False), "f.yaml").value == value
 
 
 @given(LAYERS, LAYERS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_merging_changes_neither_layer_and_repeats_nothing(
     below: dict[str, object], above: dict[str, object]
 ) -> None:
