@@ -1,4 +1,8 @@
-"""A declarative pipeline, written for a capture and run by `spark-pipelines` as its user runs it."""
+"""A declarative pipeline that was written for a capture.
+
+`make test` runs its functions and its query in the shared session. `make soak` runs it by `spark-pipelines`, as its user
+does (`SPECWIRE_PIPELINES_RUNS`).
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,19 @@ import importlib.util
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.pipelines.flow import AutoCdcFlow, Flow
+from pyspark.pipelines.graph_element_registry import (
+    GraphElementRegistry,
+    graph_element_registration_context,
+)
+from pyspark.pipelines.output import Output
+from pyspark.sql import DataFrame, SparkSession
 
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.live.declare import declare, stream_files
@@ -20,8 +32,14 @@ from tests.runtime.spark import captures
 LIMIT_S = 600.0
 NEEDED = ("grpc", "grpc_status", "yaml")
 
-RUNS = 2 if "SPECWIRE_WATCH_KILLS" in os.environ else 1
-"""At full count a second run goes on where the first was."""
+RUNS = int(os.environ.get("SPECWIRE_PIPELINES_RUNS", "0"))
+"""Runs of `spark-pipelines`; the second one continues where the first ended."""
+
+MESSAGES: list[captures.Message] = [
+    ("C", captures.FLUX_ATTR_GET),
+    ("C", [b"\x8e"]),
+    ("C", captures.FLUX_ATTR_GET),
+]
 
 QUICK = {
     "spark.ui.enabled": "false",
@@ -96,22 +114,74 @@ def read_table(folder: Path, name: str) -> list[dict[str, object]]:
     return found
 
 
+def write_captures(capture: Path) -> None:
+    """Write a segment of Flux messages, one of another protocol, and one that was cut off."""
+    captures.write_capture(capture, MESSAGES, protocol="flux")
+    captures.write_capture(capture, [("C", captures.NOM)], tap="other-1-0")
+    (capture / "cut-1-0-000000.parquet").write_bytes(b"PAR1")
+
+
+class Registry(GraphElementRegistry):
+    """The functions that a pipeline declares, by the names of their tables."""
+
+    def __init__(self) -> None:
+        self.functions: dict[str, Callable[[], DataFrame]] = {}
+
+    def register_output(self, output: Output) -> None:
+        """The function of the same name says all."""
+
+    def register_flow(self, flow: Flow) -> None:
+        self.functions[flow.name] = flow.func
+
+    def register_auto_cdc_flow(self, flow: AutoCdcFlow) -> None:
+        raise NotImplementedError
+
+    def register_sql(self, sql_text: str, file_path: Path) -> None:
+        raise NotImplementedError
+
+
+@pytest.mark.spark
+def test_tables_hold_the_capture(spark: SparkSession, tmp_path: Path) -> None:
+    """A table for each type, one of errors, and the roll-up; a segment that was cut off is an error row."""
+    capture, folder = tmp_path / "capture", tmp_path / "pipeline"
+    write_captures(capture)
+    _, module, roll_up, _ = declare(capture, "flux", folder)
+    registry = Registry()
+    with graph_element_registration_context(registry):
+        exec(compile(module.read_text(), str(module), "exec"), {"spark": spark})  # noqa: S102
+    names = ("messages", "request", "response", "event", "control", "errors")
+    assert set(registry.functions) == {f"flux_{name}" for name in names}
+
+    def store(name: str) -> list[dict[str, Any]]:
+        writer = registry.functions[name]().writeStream.option("checkpointLocation", str(tmp_path / name))
+        query = writer.trigger(availableNow=True).toTable(name, path=str(tmp_path / "warehouse" / name))
+        assert query.awaitTermination(300)
+        return [row.asDict() for row in spark.table(name).collect()]
+
+    try:
+        assert len(store("flux_messages")) == 4
+        assert [row["topic"] for row in store("flux_request")] == ["attr.get"] * 2
+        kinds = sorted(str(row["kind"]) for row in store("flux_errors"))
+        assert len(kinds) == 2 and "segment" in kinds
+        view, query = roll_up.read_text().split(" AS\n", 1)
+        assert view.endswith("CREATE MATERIALIZED VIEW flux_traffic")
+        counted = {(row.tap, row.message): row.messages for row in spark.sql(query).collect()}
+        assert counted == {("server-1-0", "Request"): 2, ("server-1-0", None): 1, (None, None): 1}
+    finally:
+        for name in registry.functions:
+            spark.sql(f"DROP TABLE IF EXISTS {name}")
+
+
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.skipif(not RUNS, reason="`make soak` runs spark-pipelines (SPECWIRE_PIPELINES_RUNS=2)")
 def test_spark_pipelines_runs_it(tmp_path: Path) -> None:
-    """A table for each type, one of errors, and the roll-up; a segment that was cut off is an error row."""
+    """Each run adds what is new to the tables."""
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing or find_java() is None:
         pytest.skip(f"spark-pipelines needs Java and {', '.join(NEEDED)}: install specwire[connect]")
     capture, folder = tmp_path / "capture", tmp_path / "pipeline"
-    messages: list[captures.Message] = [
-        ("C", captures.FLUX_ATTR_GET),
-        ("C", [b"\x8e"]),
-        ("C", captures.FLUX_ATTR_GET),
-    ]
-    captures.write_capture(capture, messages, protocol="flux")
-    captures.write_capture(capture, [("C", captures.NOM)], tap="other-1-0")
-    (capture / "cut-1-0-000000.parquet").write_bytes(b"PAR1")
+    write_captures(capture)
     declare(capture, "flux", folder)
     expected = {("server-1-0", "Request"): 2, ("server-1-0", None): 1}
     for turn in range(1, RUNS + 1):
@@ -138,7 +208,7 @@ def test_spark_pipelines_runs_it(tmp_path: Path) -> None:
         assert counted.pop((None, None)) == 1
         assert sorted(counted.items(), key=str) == sorted(expected.items(), key=str)
         tap = f"server-2-{turn}"
-        captures.write_capture(capture, messages, tap=tap, protocol="flux")
+        captures.write_capture(capture, MESSAGES, tap=tap, protocol="flux")
         expected |= {(tap, "Request"): 2, (tap, None): 1}
 
 
