@@ -28,6 +28,8 @@ from hypothesis import settings
 
 from tests.examples import examples
 
+pytest_plugins = ["tests.spark_session"]
+
 # A test says what is right, not how fast the machine is.
 settings.register_profile("specwire", deadline=None, max_examples=examples(40))
 settings.load_profile("specwire")

@@ -62,13 +62,8 @@ def remember_members(patch: pytest.MonkeyPatch, kind: type[JVMView | JavaClass])
 
 
 @pytest.fixture
-def command(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Command:
-    """Give what runs `specwire ARGUMENTS` in this process; what opens a session gets the shared one.
-
-    In a process of its own, `pipeline run` takes 25 seconds of processor time, most of it for the start of Java.
-    """
+def shared_opening(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give what opens a session in this process the shared one."""
 
     @contextmanager
     def shared(*_: object) -> Iterator[SparkSession]:
@@ -77,4 +72,12 @@ def command(
 
     for module in (opening, advance):
         monkeypatch.setattr(module, "open_session", shared)
+
+
+@pytest.fixture
+def command(shared_opening: None, capfd: pytest.CaptureFixture[str]) -> Command:
+    """Give what runs `specwire ARGUMENTS` in this process, with the shared session.
+
+    In a process of its own, `pipeline run` takes 25 seconds of processor time, most of it for the start of Java.
+    """
     return lambda *arguments: specwire(capfd, *arguments)

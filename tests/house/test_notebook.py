@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
+import matplotlib.pyplot as plt
 import nbformat
 import pytest
-from nbformat import NotebookNode
+from nbformat import NotebookNode, v4
 
 import notebook as program
-from specwire.runtime.spark.session.target import JAVA_VERSION, find_java
 from tests.house.repository import ROOT
 
 PINGS, ATTRIBUTES = 350, 350 // 5
@@ -22,30 +23,56 @@ def read() -> NotebookNode:
     return notebook
 
 
-def shown(notebook: NotebookNode, code: str) -> str:
-    """Return the text that the one cell with this code shows."""
-    (cell,) = (cell for cell in program.code_cells(notebook) if code in cell.source)
-    return program.shown_texts(cell)
+def run_cell(source: str, names: dict[str, object]) -> None:
+    """Run the code of a cell, and print the value of an expression at its end."""
+    tree = ast.parse(source)
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, "cell", "exec"), names)  # noqa: S102
+    if isinstance(last, ast.Expr):
+        value = eval(compile(ast.Expression(last.value), "cell", "eval"), names)
+        print("" if value is None else value)
 
 
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.peers
-@pytest.mark.skipif(find_java() is None, reason=f"Spark needs Java {JAVA_VERSION} or newer")
-def test_runs_from_top_to_bottom(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each cell works, and the counts are those of what the client asked."""
+def test_cells_work_from_top_to_bottom(
+    shared_opening: None, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """In this process and with the shared session; the counts are those of what the client asked."""
     monkeypatch.chdir(ROOT)
-    notebook = read()
-    for cell in program.code_cells(notebook):
-        cell.outputs = []
-    program.execute(notebook)
-    answers = shown(notebook, "from specwire.runtime.spark.answers")
+    plt.switch_backend("agg")
+    monkeypatch.setattr(plt, "show", lambda: None)
+    names: dict[str, object] = {}
+    shown = []
+    for cell in program.code_cells(read()):
+        run_cell(cell.source, names)
+        shown.append((cell.source, capfd.readouterr().out))
+
+    def text(code: str) -> str:
+        (found,) = (out for source, out in shown if code in source)
+        return found
+
+    answers = text("from specwire.runtime.spark.answers")
     assert re.search(rf"broker\.ping\|answered\| +0\| +{PINGS}\|", answers), answers
     assert re.search(rf"attr\.get\|answered\| +0\| +{ATTRIBUTES}\|", answers), answers
     assert re.search(r"attr\.get\| +error\| +2\| +1\|", answers), answers
-    assert "'_errors': 0" in shown(notebook, "open_session")
-    drawn = [len(program.shown_figures(cell)) for cell in program.code_cells(notebook)]
-    assert sum(drawn) == 1
+    assert "'_errors': 0" in text("open_session")
+    assert len(plt.get_fignums()) == 1
+    plt.close("all")
+
+
+def test_a_kernel_fills_in_what_cells_show() -> None:
+    """Text, values and figures."""
+    sources = (
+        "print('a')\n1 + 1",
+        "import matplotlib.pyplot as plt\nplt.figure()\nplt.plot([1, 2])\nplt.show()",
+    )
+    notebook = v4.new_notebook(cells=[v4.new_code_cell(source) for source in sources])
+    program.execute(notebook)
+    first, second = program.code_cells(notebook)
+    assert program.shown_texts(first) == "a\n2\n"
+    assert len(program.shown_figures(second)) == 1
 
 
 def test_is_kept_with_what_it_shows() -> None:
