@@ -14,6 +14,7 @@ import pytest
 from specwire.generated import filemq
 from specwire.runtime.capture import Tap
 from specwire.runtime.spark.session.target import find_java
+from tests.runtime.cli.commands import Outcome, specwire
 
 pytestmark = pytest.mark.slow
 
@@ -65,10 +66,14 @@ def run(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
 @needs_java
 @pytest.mark.spark
 def test_a_capture_becomes_tables_and_a_report(capture: Path, elsewhere: Path) -> None:
-    """The summary on standard output, the steps on standard error and nothing else, no litter around."""
+    """The summary on standard output, the steps on standard error and nothing else, no litter around.
+
+    Without answers, which take as long again and are written by the process of `test_job`.
+    """
     out = capture.parent / "out"
     before = sorted(elsewhere.iterdir())
-    ran = run("--capture", capture, "--out", out, "--master", "local[2]", "--json", cwd=elsewhere)
+    options = ("--layers", "frames,typed", "--master", "local[2]", "--json")
+    ran = run("--capture", capture, "--out", out, *options, cwd=elsewhere)
     assert ran.returncode == 0, ran.stderr
     summary = json.loads(ran.stdout)
     counts = {(item["tap"].split("-")[0], item["message"]): item["messages"] for item in summary["types"]}
@@ -81,7 +86,6 @@ def test_a_capture_becomes_tables_and_a_report(capture: Path, elsewhere: Path) -
         "reading segments",
         "decoding filemq",
         "writing filemq tables",
-        "answering filemq",
         "writing the report",
     ]
     assert sorted(elsewhere.iterdir()) == before
@@ -119,24 +123,34 @@ def test_an_interrupt_leaves_nothing_behind(capture: Path, tmp_path: Path) -> No
         ("foreign", "foreign.parquet: not a whole Parquet file"),
     ],
 )
-def test_a_bad_capture_is_one_sentence(tmp_path: Path, damage: str, sentence: str) -> None:
+def test_a_bad_capture_is_one_sentence(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], damage: str, sentence: str
+) -> None:
     """On standard error, exit status 2, before Spark is started."""
     capture = tmp_path / "capture"
     if damage != "missing":
         capture.mkdir()
     if damage == "foreign":
         (capture / "foreign.parquet").write_text("a letter, not a table")
-    ran = run("--capture", capture, "--out", tmp_path / "out", cwd=tmp_path)
-    assert (ran.returncode, ran.stdout) == (2, "")
-    (line,) = ran.stderr.splitlines()
+    ran = refused(capfd, "--capture", str(capture), "--out", str(tmp_path / "out"))
+    assert (ran.status, ran.out) == (2, "")
+    (line,) = ran.err.splitlines()
     assert line.startswith("specwire: ")
     assert sentence in line
     assert not (tmp_path / "out").exists()
 
 
-def test_an_unknown_protocol_is_one_sentence(capture: Path, tmp_path: Path) -> None:
+def test_an_unknown_protocol_is_one_sentence(
+    capture: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     """It lists the known ones."""
-    ran = run("--capture", capture, "--out", tmp_path / "out", "--protocol", "gopher", cwd=tmp_path)
-    assert ran.returncode == 2
-    assert "there is no protocol 'gopher'; the known ones are " in ran.stderr
-    assert len(ran.stderr.splitlines()) == 1
+    options = ("--capture", str(capture), "--out", str(tmp_path / "out"), "--protocol", "gopher")
+    ran = refused(capfd, *options)
+    assert ran.status == 2
+    assert "there is no protocol 'gopher'; the known ones are " in ran.err
+    assert len(ran.err.splitlines()) == 1
+
+
+def refused(capfd: pytest.CaptureFixture[str], *options: str) -> Outcome:
+    """Run the command in this process, with a master that would fail if Spark were started."""
+    return specwire(capfd, "pipeline", "run", "--master", "not a master", *options)
