@@ -1,7 +1,7 @@
 """Configuration of all tests: golden files, timeouts, and the workers that run the Spark tests.
 
-`pytest --bless` writes what came out as what is expected. Tests that share a Spark session form two groups, each of
-which one worker runs.
+`pytest --bless` writes what came out as what is expected. Tests that share a Spark session form two
+groups, each of which one worker runs.
 
 Every test has a timeout (`timeout` in pyproject.toml, by pytest-timeout). Its signal raises an
 exception in the test. An event loop catches an exception of a callback, and hypothesis repeats an

@@ -1,7 +1,7 @@
 """Number of examples for tests of properties: few in `make test`, more in `make fuzz`.
 
-``SPECWIRE_FUZZ_COUNT`` is a percentage of the numbers that the tests state. `make test` uses 40 and `make fuzz` 300;
-10,000 takes a night. Each run draws other examples.
+``SPECWIRE_FUZZ_COUNT`` is a percentage of the numbers that the tests state. `make test` uses 40 and
+`make fuzz` 300; 10,000 takes a night. Each run draws other examples.
 """
 
 from __future__ import annotations

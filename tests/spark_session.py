@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
-from py4j.java_gateway import JavaClass, JavaMember, JVMView
+from py4j.java_gateway import JavaClass, JavaMember, JVMView  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from specwire.runtime.spark.pipeline import advance
@@ -47,8 +47,8 @@ def spark() -> Iterator[SparkSession]:
 def remember_members(patch: pytest.MonkeyPatch, kind: type[JVMView | JavaClass]) -> None:
     """Let py4j ask Java only once for each class and each static method.
 
-    PySpark looks up `functions.col` and its like again for every expression. These lookups are a third of the
-    30,000 messages to Java for a small run of the pipeline.
+    PySpark looks up `functions.col` and its like again for every expression. These lookups are a
+    third of the 30,000 messages to Java for a small run of the pipeline.
     """
     look_up = kind.__getattr__
 

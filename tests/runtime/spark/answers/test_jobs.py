@@ -201,12 +201,12 @@ def test_bodies_are_not_to_be_trusted(spark: SparkSession) -> None:
         )
     ]
     found = at_once(advance, typed_of(spark, capture_rows(messages, "norfab"), "norfab"), "norfab")
-    names = ("tap", "outcome", "latency_us", "events")
-    assert [tuple(row.values()) for row in in_order(found["jobs"], *names)] == [
+    jobs = in_order(found["jobs"], "tap", "outcome", "latency_us", "events")
+    assert [tuple(job.values()) for job in jobs] == [
         (name, "done", 4000.0, 1) for name in sorted(STRANGE_BODIES)
     ]
-    names = ("tap", "worker", "run_us")
-    assert [tuple(row.values()) for row in in_order(found["job_parts"], *names)] == [
+    parts = in_order(found["job_parts"], "tap", "worker", "run_us")
+    assert [tuple(part.values()) for part in parts] == [
         (name, "w1", 1000.0) for name in sorted(STRANGE_BODIES)
     ]
 

@@ -1,7 +1,7 @@
 """A stand-alone cluster of a master and two workers, whose executors have nothing but the archive.
 
-`make test` writes frames and typed tables there. `make soak` writes answers too (`SPECWIRE_CLUSTER_LAYERS`), which takes
-as long again.
+`make test` writes frames and typed tables there. `make soak` writes answers too
+(`SPECWIRE_CLUSTER_LAYERS`), which takes as long again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A declarative pipeline that was written for a capture.
 
-`make test` runs its functions and its query in the shared session. `make soak` runs it by `spark-pipelines`, as its user
-does (`SPECWIRE_PIPELINES_RUNS`).
+`make test` runs its functions and its query in the shared session. `make soak` runs it by
+`spark-pipelines`, as its user does (`SPECWIRE_PIPELINES_RUNS`).
 """
 
 from __future__ import annotations
