@@ -15,11 +15,14 @@ from pyspark.sql import SparkSession
 
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.segments import list_files
+from specwire.runtime.spark.answers.dialogs import conversations
+from specwire.runtime.spark.answers.registry import ROLL_UPS
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.live.alerting import STATE_SETTINGS
 from specwire.runtime.spark.live.conversations import Rules
 from specwire.runtime.spark.live.watch import check, watch
 from specwire.runtime.spark.live.work import Batch, Listener, Watch
+from specwire.runtime.spark.pipeline import answering
 from specwire.runtime.spark.pipeline.advance import advance
 from specwire.runtime.spark.pipeline.commit import begin
 from specwire.runtime.spark.pipeline.ledger import Outcome
@@ -59,8 +62,16 @@ def run_once(spark: SparkSession, capture: Path, out: Path) -> None:
     watch(spark, Watch(Request(capture), out, rules=None, once=True), threading.Event())
 
 
+@pytest.fixture
+def few_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have one answer that is carried from run to run and one that is computed by date: each takes a second a run."""
+    by_date = next(answer for answer in ROLL_UPS if answer.name == "traffic")
+    monkeypatch.setattr(answering, "continued", lambda protocol: iter([conversations.CONTINUED]))
+    monkeypatch.setattr(answering, "roll_ups", lambda protocol: iter([by_date]))
+
+
 @pytest.mark.spark
-def test_live_and_batch_agree(spark: SparkSession, tmp_path: Path) -> None:
+def test_live_and_batch_agree(spark: SparkSession, tmp_path: Path, few_answers: None) -> None:
     """A segment that is late waits in its table, one that was cut off is set aside, and nothing else differs.
 
     The second watch goes on where the first was.
@@ -136,7 +147,9 @@ def wait_for(condition: Callable[[], bool], running: Future[None]) -> None:
 
 
 @pytest.mark.spark
-def test_a_growing_capture_and_its_alerts(spark: SparkSession, tmp_path: Path, state_settings: None) -> None:
+def test_a_growing_capture_and_its_alerts(
+    spark: SparkSession, tmp_path: Path, state_settings: None, few_answers: None
+) -> None:
     """A violation and two silent sides are alerts once, in the table and as events; a stop ends it all."""
     capture, out = tmp_path / "capture", tmp_path / "out"
     add_segment(capture, 0, SAID[:2], first=0, now=True)
