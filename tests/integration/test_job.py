@@ -3,39 +3,48 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyarrow import dataset
 
 from specwire.runtime.cli.job.workspace import ADDED, CHANGED, DELETED, EMPTY, MARK, SPACED
+from specwire.runtime.packages import REGISTRY
+from tests.spark_session import Command
 
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.fixture
+def own_packages() -> Iterator[None]:
+    """Forget the packages that the job adds."""
+    yield
+    REGISTRY.clear()
+
+
 @pytest.mark.spark
 @pytest.mark.peers
-def test_job_holds(tmp_path: Path) -> None:
-    """`make run` on a small scale, in a folder with the output of an earlier run."""
+def test_job_holds(
+    command: Command, own_packages: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`make run` on a small scale, in a folder with the output of an earlier run.
+
+    In this process, with the shared session; `test_pipeline_command` has one of its own.
+    """
     shutil.copytree(ROOT / "grammars" / "filemq", tmp_path / "grammars" / "filemq")
     out = tmp_path / "out"
     (out / "result").mkdir(parents=True)
     (out / MARK).write_text('{"files": 305, "transfer": {}, "faults": []}')  # as version 0.1 wrote it
     (out / "result" / "old").write_text("of an earlier run")
-    options = ["--json", "--out", str(out), "--grammars", str(tmp_path / "grammars"), "--master", "local[2]"]
-    sizes = ["--small-files", "40", "--large-octets", str(3 << 20)]
-    command = [sys.executable, "-m", "specwire.runtime.cli.main", "run", *options, *sizes]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=600, cwd=tmp_path, env=os.environ
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    monkeypatch.chdir(tmp_path)
+    options = ("--json", "--out", str(out), "--grammars", str(tmp_path / "grammars"), "--master", "local[2]")
+    done = command("run", *options, "--small-files", "40", "--large-octets", str(3 << 20))
+    assert done.status == 0, done.out + done.err
     for step in ("generated packages", "compiling ticker", "running peers", "decoding ticker"):
-        assert step in done.stderr
-    found = json.loads(done.stdout)
+        assert step in done.err
+    found = json.loads(done.out)
     job, summary = found["job"], found["summary"]
     assert job["faults"] == []
     assert json.loads((out / MARK).read_bytes()) == job
