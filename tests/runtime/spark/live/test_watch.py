@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.segments import list_files
+from specwire.runtime.spark.answers import taps
 from specwire.runtime.spark.answers.dialogs import conversations
-from specwire.runtime.spark.answers.registry import ROLL_UPS
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.live.alerting import STATE_SETTINGS
 from specwire.runtime.spark.live.conversations import Rules
@@ -64,10 +64,9 @@ def run_once(spark: SparkSession, capture: Path, out: Path) -> None:
 
 @pytest.fixture
 def few_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have one answer that is carried from run to run and one that is computed by date: each takes a second a run."""
-    by_date = next(answer for answer in ROLL_UPS if answer.name == "traffic")
-    monkeypatch.setattr(answering, "continued", lambda protocol: iter([conversations.CONTINUED]))
-    monkeypatch.setattr(answering, "roll_ups", lambda protocol: iter([by_date]))
+    """Leave one answer that runs continue, the sums, and one roll-up: each answer takes a second a run."""
+    monkeypatch.setattr(answering, "continued", lambda _: iter([conversations.CONTINUED]))
+    monkeypatch.setattr(answering, "roll_ups", lambda _: iter([taps.ROLL_UP]))
 
 
 @pytest.mark.spark
