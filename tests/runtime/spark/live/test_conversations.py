@@ -118,7 +118,7 @@ def test_what_another_version_remembered_is_forgotten() -> None:
     assert Conversation.load(conversation.dump()) == conversation
     conversation.watched = {"peering": Memory("GREETING")}
     assert Conversation.load(conversation.dump()) is None
-    assert Conversation.load(msgspec.msgpack.encode({"protocol": "filemq", "sides": 3})) is None
+    assert Conversation.load(msgspec.msgpack.encode({"protocol": "filemq", "heard": 3})) is None
 
 
 def as_noticed(seq: int, sender: str, message: Message, tmp_path: Path, protocol: str) -> WatchedMessage:
