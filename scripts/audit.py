@@ -16,7 +16,7 @@ NOT_CHECKED = 3
 
 
 def main() -> int:
-    """Print what was found; return 0 if nothing was, 1 for vulnerabilities, 3 if nothing could be checked."""
+    """Print the vulnerabilities; return 0 if there are none, 1 if there are some, 3 if nothing was checked."""
     options = ("--requirement", ROOT / "constraints.txt", "--no-deps", "--disable-pip", "--format", "json")
     ran = subprocess.run(
         [sys.executable, "-m", "pip_audit", "--progress-spinner", "off", *options],

@@ -44,7 +44,7 @@ PIP = ("-m", "pip", "--disable-pip-version-check", "--no-input")
 
 
 class BuildError(Exception):
-    """A distribution cannot be built: a sentence, and below it the output of the builder."""
+    """A builder failed. The message is one sentence, followed by the builder's output."""
 
 
 def copy_sources(to: Path) -> None:
@@ -83,8 +83,10 @@ def _build_wheel(interpreter: Interpreter, sources: Path, to: Path) -> None:
     """Build the wheel for one interpreter, and tag it for manylinux2014."""
     with tempfile.TemporaryDirectory(prefix="specwire-wheel-") as folder:
         # pip installs what pyproject.toml names for building, at the releases of constraints.txt.
-        options = ("wheel", "-q", "--no-deps", "--wheel-dir", folder)
-        _run(interpreter.program, *PIP, *options, sources, PIP_CONSTRAINT=str(ROOT / "constraints.txt"))
+        # Old and new pip take them from different variables. Without -v it hides the build's output.
+        pinned = str(ROOT / "constraints.txt")
+        command = (*PIP, "--python", interpreter.program, "wheel", "-v", "--no-deps", "--wheel-dir", folder)
+        _run(sys.executable, *command, sources, PIP_CONSTRAINT=pinned, PIP_BUILD_CONSTRAINT=pinned)
         (wheel,) = Path(folder).glob("*.whl")
         if sys.platform != "linux" or wheel.name.endswith("-any.whl"):
             shutil.copyfile(wheel, to / wheel.name)
@@ -107,7 +109,7 @@ def write_sbom(to: Path) -> None:
 
 
 def _run(*command: str | Path, **variables: str) -> None:
-    """Run a builder with the tools of this environment, and print what our part of the build reports."""
+    """Run a builder with this environment's programs; print its lines that begin with ``specwire:``."""
     kept = {name: value for name, value in os.environ.items() if name != "SPECWIRE_PURE"}
     ran = subprocess.run(
         [str(word) for word in command],
@@ -128,7 +130,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Build and try the distributions of specwire.")
     parser.add_argument("--only", choices=(BUILD, *TRIALS), help="build, or run one trial on what is built")
     only = parser.parse_args(arguments).only
-    interpreters = find_interpreters()
+    interpreters = find_interpreters() if only in (None, BUILD) else []
     here = ask(Path(sys.executable))
     assert here is not None
     try:
@@ -146,7 +148,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{name}, Python {interpreter.minor}: {TRIALS[name].what}", flush=True)
             run_trial(TRIALS[name], DIST, interpreter)
             print(f"  works; {time.monotonic() - started:.0f} s", flush=True)
-    except (BuildError, TrialError) as error:
+    except (BuildError, TrialError, subprocess.CalledProcessError) as error:
         print(f"dist: {error}", file=sys.stderr)
         return 1
     return 0

@@ -202,4 +202,7 @@ def _version_of(python: Path) -> str | None:
 
 
 def _run_quietly(*command: str) -> bool:
-    return subprocess.run(command, capture_output=True, timeout=60, check=False).returncode == 0
+    try:
+        return subprocess.run(command, capture_output=True, timeout=60, check=False).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False

@@ -51,8 +51,8 @@ class Interpreter:
 def find_interpreters(places: Iterable[str] = PLACES) -> list[Interpreter]:
     """Return the newest interpreter of each minor version, oldest version first.
 
-    Those on the path come first among interpreters of one version. Interpreters of another
-    implementation, pre-releases and builds without the global lock are left out: pyzmq and PySpark
+    Among interpreters of one version, the one that runs this program comes first, then those on the
+    path. Other implementations, pre-releases and free-threaded builds are skipped: pyzmq and PySpark
     do not support them.
     """
     found: dict[str, Interpreter] = {}

@@ -21,7 +21,7 @@ from interpreters import Interpreter, find_interpreters
 
 ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / "build" / "matrix"
-FORMATTERS = {"the oldest ruff": "ruff==0.6.*", "the newest ruff": "ruff"}
+FORMATTERS = {"the oldest ruff": "ruff==0.6.0", "the newest ruff": "ruff"}
 RUFF = "ruff"
 PIP = ("-m", "pip", "install", "-q", "--no-input", "--disable-pip-version-check", "--upgrade")
 PINNED = ("-c", str(ROOT / "constraints.txt"))
@@ -41,7 +41,12 @@ def main(arguments: list[str] | None = None) -> int:
         if given.only in (None, minor):
             started = time.monotonic()
             print(f"Python {minor}: {interpreter.program}", flush=True)
-            if not check_interpreter(interpreter, rest):
+            try:
+                works = check_interpreter(interpreter, rest)
+            except subprocess.CalledProcessError as error:  # It has no venv or no pip.
+                print(error, file=sys.stderr)
+                works = False
+            if not works:
                 failed.append(f"Python {minor}")
             print(f"Python {minor}: {time.monotonic() - started:.0f} s", flush=True)
     if given.only in (None, RUFF):
@@ -83,8 +88,8 @@ def _environment(name: str, program: Path) -> Path:
     """Return the Python of an environment in ``build/matrix``, which is made if it is not there."""
     folder = PLACE / name
     python = folder / "bin" / "python"
-    if not python.exists():
-        subprocess.run([program, "-m", "venv", folder], check=True)
+    if not (python.exists() and (folder / "bin" / "pip").exists()):
+        subprocess.run([program, "-m", "venv", "--clear", folder], check=True)
     return python
 
 

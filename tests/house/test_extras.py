@@ -1,4 +1,4 @@
-"""What each extra brings: a codec needs msgspec alone, a command names the extra that it lacks."""
+"""Extras: a codec imports with msgspec only, and a command names the extra that it needs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ sys.meta_path[:] = map(Hiding, sys.meta_path)
 for name in hidden:
     sys.modules.pop(name, None)
 """
-"""Begin of a program in which some libraries, or with ``*`` all but msgspec, seem not to be installed."""
+"""Beginning of a program that hides some libraries, or with ``*`` all but msgspec."""
 
 IMPORTING = """
 from importlib import import_module
@@ -77,8 +77,13 @@ BASE = (
     "pyspark",
     "yaml",
     "aiohttp",
+    "prometheus_client",
+    "hypothesis",
+    "railroad",
+    "grandalf",
+    "grpc",
 )
-"""Libraries of extras, which a plain installation lacks."""
+"""Modules of libraries that only extras install."""
 
 PACKAGES = ("cmb1", "filemq", "flux", "norfab", "zmtp", "zre")
 

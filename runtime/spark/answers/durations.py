@@ -1,13 +1,13 @@
 """Roll-ups of what takes time (calls, parts of jobs, files): `latency` by minute, `topics` by day.
 
-Quantiles in `latency` are `percentile_approx` with an accuracy of 10,000: the value given for p has
-a rank within one in ten thousand of p, and among up to ten thousand values it is the very one. Such
-quantiles do not add up; `latencies` makes them for any other grouping from the answer tables.
+Quantiles in `latency` are `percentile_approx` with an accuracy of 10,000: the rank of the value for
+p differs from p by one in ten thousand at most, and for up to 10,000 values it is exact. Such
+quantiles cannot be combined; `latencies` computes them for other groups from the answer tables.
 
-The quantiles of `topics` do, so that those of several days need not read every request again: each
-row has a histogram beside its counts, on a logarithmic scale. The sum of histograms is the
-histogram of the sum, and a quantile of it is less than 2.4 % (the width of a bin) above the true
-one, never below.
+The quantiles of `topics` can be combined, so those of several days do not need every request: each
+row also has a histogram with a logarithmic scale, and histograms add up. A quantile of a histogram
+is less than 2.4 % (the width of a bin) above the exact one, never below. Times below 1 microsecond
+count as 1.
 """
 
 from __future__ import annotations

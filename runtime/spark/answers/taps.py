@@ -8,9 +8,10 @@ if they give one name to a connection, as two taps of one proxy do. A peer of an
 implementation may let its socket choose its routing id; then nothing is known to both sides, and a
 user chooses the taps that count: ``table.where("tap not like 'client-%'")``.
 
-Of the taps that saw a connection the one with the most messages counts, of equals the one with the
-smallest id. Answers are kept for every tap, because a later portion may show that another tap saw
-more; `twins` names the views to omit.
+Of the taps that saw a connection on a day, the one with the most messages of that day counts, of
+equals the one with the smallest id. (`one_tap` chooses once for all its messages.) Answers are kept
+for every tap, because a later portion may show that another tap saw more; `twins` names the views
+to omit.
 """
 
 from __future__ import annotations

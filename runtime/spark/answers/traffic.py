@@ -44,6 +44,7 @@ from specwire.runtime.spark.answers.durations import (
     PER_DECADE,
     SUBJECT,
     TIMED,
+    TOOK_US,
     TOPICS,
 )
 from specwire.runtime.spark.answers.messages import message_tables, select, union, with_sql
@@ -269,7 +270,7 @@ def _select_calls(typed: Frames, answers: Frames, protocol: str) -> DataFrame:
         "1L AS begun",
         *(f"if({is_so}, 1L, 0L) AS {name}" for name, is_so in OUTCOMES.items()),
         *("requests", "messages", "octets", "first_ts", "last_ts"),
-        *(f"if({ENDED}, took_us, NULL) AS {name}" for name in ("total_us", "max_us")),
+        *(f"{TOOK_US} AS {name}" for name in ("total_us", "max_us")),
     )
 
 

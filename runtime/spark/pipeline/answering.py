@@ -3,10 +3,10 @@
 A continued answer receives its stored state and the typed rows of the runs since its last update.
 Its output is staged. When the run commits, the earlier state and open rows are removed.
 
-Sums are those of new messages and of rows that this run closes, added to the stored sums. So their
-cost is that of what is new. A roll-up receives sums, with open rows, and answer tables of each date
-at which these changed, and its rows of these dates are replaced. Of a table by minute, only the
-minutes are replaced of which something changed: the other rows are copied, without Spark.
+A run adds its new messages, and the rows that it closes, to the stored sums. So its cost depends on
+the new messages, not on the stored ones. A roll-up is computed again for each date on which its sums
+or answer tables changed. In a table by minute, only the changed minutes are computed; Arrow copies
+the other rows without Spark.
 
 In a rebuild an answer receives all rows and no state, and all its tables are replaced. The same
 happens to a single answer that the folder lacks, or has with different columns because another
@@ -70,9 +70,10 @@ Answer = Continued | Sums | RollUp
 
 
 def lacks_answers(store: Store, protocol: str) -> bool:
-    """Return whether a protocol lacks answers, or has them with the columns of another version.
+    """Return whether a table of a protocol's answers is missing, or has the columns of another version.
 
-    A computed answer always has tables, with or without rows.
+    A computed answer always has tables, with or without rows. Answer tables are shared: one with
+    rows of another protocol is not missing.
     """
     if protocol == UNKNOWN:
         return False

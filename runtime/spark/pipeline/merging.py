@@ -40,8 +40,8 @@ MERGED_AFTER = 32
 TIERS_OCTETS = (64 << 10, 1 << 20, 16 << 20, 128 << 20)
 """Upper size limit of each tier, exclusive. Larger files are not merged."""
 
-RUN_OCTETS = 1 << 30
-"""Maximum octets of files that one run merges. The next run continues with the rest."""
+MERGED_OCTETS = 1 << 30
+"""Octets of merged files after which a run leaves the other groups to the next run."""
 
 REWRITTEN_OCTETS = 256 << 20
 """Octets of mixed tables after which a run leaves the other files to the next one: a few seconds."""
@@ -69,7 +69,8 @@ def find_mixed(run: Run, tables: Iterable[str]) -> dict[str, int]:
 def rewrite(run: Run, mixed: Mapping[str, int], octets: int = REWRITTEN_OCTETS) -> dict[str, int]:
     """Stage files of mixed tables again with all columns; return the tables that are still mixed.
 
-    The run writes files until they have `octets`, at least one. Tables with few files come first.
+    The run stops when the files that it wrote reach `octets`, so it writes one at least. Tables with
+    few files come first.
     As for `merge_small`, the answers must already include every earlier file.
     """
     left = dict(mixed)
@@ -107,19 +108,20 @@ def _complete(path: Path, newest: Path) -> pa.Schema:
     return columns
 
 
-def merge_small(run: Run, tables: Iterable[str]) -> None:
+def merge_small(run: Run, tables: Iterable[str], octets: int = MERGED_OCTETS) -> None:
     """Stage merged files for tables, and mark the small ones as replaced.
+
+    The run stops when the files that it merged reach `octets`, so it merges one group at least.
 
     Tables are given by their paths in the output folder. Files with open rows and files that the
     run replaces are skipped. The answers must already include every earlier file, because a merged
     file has the number of this run.
     """
-    left = RUN_OCTETS
     for table in tables:
         for folder, files in _find_crowded(run, table):
-            left -= sum(path.stat().st_size for path in files)
-            if left < 0:
+            if octets <= 0:
                 return
+            octets -= sum(path.stat().st_size for path in files)
             _merge(run, folder, files)
 
 
@@ -133,7 +135,9 @@ def _find_crowded(run: Run, table: str) -> Iterator[tuple[Path, list[Path]]]:
     crowded = {folder: files for folder, files in partitions.items() if len(files) >= MERGED_AFTER}
     if not crowded:
         return
-    schema = _schema(max(run.staged(table) or there, key=lambda path: path.name))
+    newest = newest_of(run.staged(table)) or newest_of(there)
+    assert newest is not None
+    schema = _schema(newest)
     for folder, files in crowded.items():
         tiers: list[list[Path]] = [[] for _ in (*TIERS_OCTETS, "larger")]
         for path in files:

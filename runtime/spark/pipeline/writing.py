@@ -126,8 +126,9 @@ def copy_open(run: Run, table: str, target: str, place: str) -> None:
 def run_all(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
     """Run tasks that use Spark, `TASKS_AT_ONCE` at a time, and return their results in order.
 
-    Most of the time of a small query is planning, which uses one core. Raises the error of the
-    first task that fails. Tasks that have not started are then cancelled.
+    Most of the time of a small query is planning, which uses one core. Nested calls have limits of
+    their own. Raises the error of the first task that fails. Tasks that have not started are then
+    cancelled.
     """
     pool = ThreadPoolExecutor(TASKS_AT_ONCE, "specwire-spark")
     try:

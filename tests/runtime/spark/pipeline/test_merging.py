@@ -44,7 +44,13 @@ def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def add(
-    out: Path, *rows: int, day: str = DAY, area: Area = Area.ADDED, stated: bytes = b"{}", merge: bool = True
+    out: Path,
+    *rows: int,
+    day: str = DAY,
+    area: Area = Area.ADDED,
+    stated: bytes = b"{}",
+    merge: bool = True,
+    octets: int = merging.MERGED_OCTETS,
 ) -> None:
     """Have a run add a file of a few rows, and merge what is too many."""
     with begin(out) as run:
@@ -55,7 +61,7 @@ def add(
         with open_table(folder / "part-0.parquet", table.schema, {ROW_SCHEMA: stated}) as writer:
             writer.write_table(table)
         if merge:
-            merge_small(run, [TABLE])
+            merge_small(run, [TABLE], octets)
         run.commit(run.before)
 
 
@@ -119,18 +125,19 @@ def test_files_of_an_older_schema_are_left_alone(tmp_path: Path) -> None:
     assert pq.read_schema(newest).metadata[ROW_SCHEMA] == b'{"newer": true}'
 
 
-def test_a_run_merges_so_much_and_leaves_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder that was left alone for long does not make one run endless."""
+def test_a_run_merges_so_much_and_leaves_the_rest(tmp_path: Path) -> None:
+    """Each run merges one partition, even one with more than the limit, and the next run continues."""
     out = tmp_path / "out"
     for number in range(MANY):
         add(out, number, merge=False)
-    with monkeypatch.context() as patched:
-        patched.setattr(merging, "RUN_OCTETS", 10)
-        add(out, MANY)
-    assert len(visible_files(out / TABLE)) == MANY + 1
-    add(out, MANY + 1)
-    assert len(visible_files(out / TABLE)) == 2
+        add(out, number, day=NEXT_DAY, merge=False)
+    counts = []
+    for number in (MANY, MANY + 1):
+        add(out, number, octets=10)
+        counts.append([len(visible_files(out / TABLE / f"date={day}")) for day in (DAY, NEXT_DAY)])
+    assert counts == [[2, MANY], [3, 1]]
     assert rows_of(out) == wanted(MANY + 2)
+    assert rows_of(out, NEXT_DAY) == wanted(MANY)
 
 
 def test_rows_are_gathered_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
