@@ -1,8 +1,9 @@
 """One run of the pipeline over a busy network of four taps and three protocols: time and memory.
 
-`specwire pipeline run` runs as a command, with processes of its own, over a fifth of the messages and over all of
+`specwire pipeline run` runs as a command, with processes of its own, over half of the messages and over all of
 them (`tests.benchmarks.spark.busy`). The first case compares the processor time of a message, the second the peak
-memory of the command, its Java process and the workers: neither may grow with the number of messages.
+memory of the command, its Java process and the workers: neither may grow with the number of messages. Half of five
+million messages fill Java's heap, which is limited to 2 GiB; with fewer, Java just collects garbage later.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from tests.benchmarks.spark.busy.capture import write_capture
 from tests.benchmarks.spark.harness import Bench, Row
 from tests.benchmarks.spark.memory import watched
 
-SHARES = (0.2, 1.0)
+SHARES = (0.5, 1.0)
 """Shares of the messages that were asked for."""
 WANTED = 1.1
-"""Maximum ratio of the whole capture to the smallest one, for time and for memory."""
+"""Maximum ratio of the whole capture to half of it, for time and for memory."""
 
 
 def measure(bench: Bench) -> Iterator[Row]:
