@@ -20,10 +20,10 @@ help: ## list the targets
 setup: ## make .venv, find or install Java, compile the packages; done once, redone when something changed
 	@./scripts/setup.sh
 
-setup-run: ## the part of it that `make run` needs
+setup-run: ## set up what `make run` needs, which is less
 	@./scripts/setup.sh --for run
 
-setup-release: ## all of it, and the tools of `make dist` and `make audit`
+setup-release: ## set up everything, with the tools of `make dist` and `make audit`
 	@./scripts/setup.sh --for release
 
 run: setup-run ## the main job: generate, transfer files, capture, decode on Spark, report

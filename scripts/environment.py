@@ -27,7 +27,7 @@ State = Literal["current", "outdated", "missing"]
 Purpose = Literal["run", "dev", "release"]
 """An extra of pyproject.toml: for the main job, for work on specwire, for its distributions."""
 CONTAINED: Mapping[Purpose, tuple[Purpose, ...]] = {"run": (), "dev": ("run",), "release": ("dev", "run")}
-"""The purposes that each of them serves as well."""
+"""For each purpose, the other ones whose libraries it contains."""
 
 _NOT_OURS = ("PYTHONHOME", "PYTHONPATH", "SPECWIRE_PURE")
 """Variables of the user that must not reach what is installed: they are meant for programs that run with it."""
@@ -40,7 +40,7 @@ class Environment:
     Attributes:
         root: folder of the project.
         lock: descriptor of the lock that is held meanwhile.
-        purpose: what it is needed for.
+        purpose: the extra that the caller needs.
     """
 
     root: Path

@@ -1,6 +1,6 @@
-"""What is installed into an empty environment, and what must work there.
+"""Trials of the distributions: each installs one into an empty environment and runs commands.
 
-Each trial has pip install one distribution of ``dist/`` and runs commands, in a `Place` of its own.
+pip installs a file of ``dist/`` into a `Place` for this trial only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ WHEEL, PURE_WHEEL, ARCHIVE = "specwire-*-{tag}-*.whl", "specwire-*-py3-none-any.
 """Names of distributions, as patterns; ``{tag}`` is that of the interpreter, such as ``cp312``."""
 
 WHEEL_TRIAL = "wheel"
-"""The trial that is made with every interpreter."""
+"""The trial that runs with every interpreter."""
 
 NEEDS_LITTLE = """
 import sys
@@ -73,7 +73,7 @@ SMALL_EXTRAS = ("compile", "capture", "norfab", "metrics", "testing", "docs")
 """Those that need no Java."""
 
 USER_EXTRAS = (*SMALL_EXTRAS, "connect")
-"""All extras for users, with those that others contain."""
+"""Extras that together contain every extra for users."""
 
 WITH_EXTRAS = (
     _specwire("doctor " + " ".join(f"--need {extra}" for extra in SMALL_EXTRAS)),
@@ -98,12 +98,12 @@ class Trial:
 
     what: str
     install: tuple[str, ...]
-    """What pip is told, ``{}`` standing for the distribution."""
+    """Arguments of ``pip install``; ``{}`` is replaced by the path of the distribution."""
     distribution: str
     """Its name in ``dist/``, as a pattern."""
     commands: tuple[tuple[str, ...], ...]
     then: tuple[str, ...] = ()
-    """What pip is told next."""
+    """Arguments of a second ``pip install``."""
 
 
 TRIALS: Mapping[str, Trial] = {
