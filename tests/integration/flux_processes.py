@@ -30,6 +30,14 @@ async def until_full(handle: FluxHandle) -> None:
             return
 
 
+async def until_running(handle: FluxHandle) -> None:
+    """Return when the handle's broker has a parent.
+
+    A tree is full as soon as the parent has let the last broker in; that broker learns it a moment later.
+    """
+    await handle.rpc("state-machine.wait")
+
+
 class Processes:
     """The brokers of one instance, each a process.
 

@@ -18,7 +18,7 @@ from specwire.runtime.transport.status_folder import address_in, locate_status_f
 from specwire.runtime.transport.status_socket import ask_status
 from tests.integration.flux_brokers import play
 from tests.integration.flux_desk import WAITS, errnum_of
-from tests.integration.flux_processes import DESK, full_tree, processes, until_full
+from tests.integration.flux_processes import DESK, full_tree, processes, until_full, until_running
 
 SHORT = ("--timer=heartbeat=0.2", "--timer=idle=0.3", "--timer=torpid=0.8", "--timer=expiry=2")
 FLOOD, PAD = 5_000, "x" * 16_000
@@ -26,9 +26,6 @@ FLOOD, PAD = 5_000, "x" * 16_000
 
 EVENTS, EVENT_OCTETS = 74, 1 << 20
 """More than it keeps even so: then it takes the neighbour for lost."""
-
-JOINED = "is in the tree"
-"""What a broker says when its parent has taken it in, which those above know a moment before."""
 
 pytestmark = pytest.mark.peers
 
@@ -63,7 +60,7 @@ def test_killed_brokers_cost_what_went_through_them_and_no_more() -> None:
             await asyncio.gather(instance.start(1), instance.start(3))
             assert (await instance.brokers[1].line_with("rank 2")).split()[4] != first
             await until_full(top)
-            await instance.brokers[2].until_lines(JOINED, 2)
+            await until_running(low)
             for rank in range(4):
                 assert (await low.rpc("desk.double", {"n": rank}, nodeid=rank)).json() == {"n": 2 * rank}
 
@@ -194,6 +191,7 @@ def test_partitioned_network_splits_the_tree_and_it_grows_together(partition: tu
                 assert await errnum_of(low, "broker.ping", 0) == EHOSTUNREACH
                 await set_link(near, "up")
                 await until_full(top)
+                await until_running(low)
                 assert (await low.rpc("desk.double", {"n": 3}, nodeid=0)).json() == {"n": 6}
 
     play(story())
