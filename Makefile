@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup setup-run setup-release run test generate drift docs man jar lint types check matrix bench fuzz fuzz-short soak dist audit walk clean
+.PHONY: help setup setup-run setup-codecs setup-release run test test-codecs generate drift docs man jar lint types check matrix bench fuzz fuzz-short soak dist audit walk clean
 
 # Programs of .venv, with the JAVA_HOME that set-up found necessary (usually none). Read when a recipe
 # starts, which is after set-up.
@@ -23,6 +23,9 @@ setup: ## make .venv, find or install Java, compile the packages; done once, red
 setup-run: ## set up what `make run` needs, which is less
 	@./scripts/setup.sh --for run
 
+setup-codecs: ## set up what work on the compiler and its packages needs, in half the time of `make setup`
+	@./scripts/setup.sh --for codecs
+
 setup-release: ## set up everything, with the tools of `make dist` and `make audit`
 	@./scripts/setup.sh --for release
 
@@ -32,14 +35,17 @@ run: setup-run ## the main job: generate, transfer files, capture, decode on Spa
 test: setup ## all tests, with few examples; make fuzz and make soak run more
 	@$(PYTEST) $(ARGS)
 
-generate: setup ## write generated/ from grammars/, and the parts of docs/ that are tables of the code
+test-codecs: setup-codecs ## the tests of the compiler and of generated packages alone
+	@$(PYTEST) tests/generator tests/generated $(ARGS)
+
+generate: setup-codecs ## write generated/ from grammars/, and the parts of docs/ that are tables of the code
 	@$(VENV)/specwire generate
 	@$(VENV)/python -m specwire.generator.codes.page docs/reference/diagnostics.md
 	@$(VENV)/python scripts/command_table.py docs/reference/command-line.md
 	@$(VENV)/python scripts/api_table.py docs/reference/api.md
 	@$(VENV)/python scripts/picture.py
 
-drift: setup ## fail when generated/ is not what grammars/ gives
+drift: setup-codecs ## fail when generated/ is not what grammars/ gives
 	@$(VENV)/specwire generate --check
 	@$(VENV)/python -m specwire.generator.codes.page --check docs/reference/diagnostics.md
 	@$(VENV)/python scripts/command_table.py --check docs/reference/command-line.md
@@ -56,14 +62,14 @@ man: setup ## manual pages of the command line, in build/man; `man -l build/man/
 jar: setup ## compile the Java decoders for Spark into generated/java/decoders.jar
 	@$(VENV)/python -m specwire.runtime.spark.decoding.compile_jar
 
-lint: setup ## layout and style of the code
+lint: setup-codecs ## layout and style of the code
 	@$(VENV)/ruff format --check .
 	@$(VENV)/ruff check .
 
 types: setup ## mypy, strict
 	@$(VENV)/mypy
 
-check: drift lint types test fuzz-short ## what continuous integration runs: drift, lint, types, test, a minute of fuzzing
+check: setup drift lint types test fuzz-short ## what continuous integration runs: drift, lint, types, test, a minute of fuzzing
 
 matrix: setup ## test with every Python from 3.11 on that is found, and format with the oldest and the newest ruff
 	@$(VENV)/python scripts/matrix.py $(ARGS)

@@ -3,7 +3,7 @@
 ``dist/`` gets a source archive, a wheel with the codecs in C for each interpreter on this machine
 (`interpreters`), a wheel without C for any other, and the list of all libraries with their releases
 (an SBOM). All are built from a copy of the sources, so nothing of an earlier build or test is in
-them. On Linux, ``auditwheel`` checks that the wheels run on every distribution with glibc 2.17 or
+them. Their version comes from the latest tag; a release needs a section of CHANGELOG.md. On Linux, ``auditwheel`` checks that the wheels run on every distribution with glibc 2.17 or
 newer (manylinux2014), and tags them so.
 
 Then pip installs each into an empty environment away from the repository, where it must work
@@ -40,6 +40,9 @@ FROM_TOOLS = ("__pycache__", "*.pyc", "*.so", "*.pyd", "*.egg-info", "*.tmp")
 """Files that tools write among the sources."""
 
 BUILD = "build"
+VERSION = "SETUPTOOLS_SCM_PRETEND_VERSION_FOR_SPECWIRE"
+"""The variable that tells a build without the repository's history which version it makes."""
+
 PIP = ("-m", "pip", "--disable-pip-version-check", "--no-input")
 
 
@@ -56,20 +59,38 @@ def copy_sources(to: Path) -> None:
         shutil.copyfile(ROOT / name, to / name)
 
 
+def read_version() -> str:
+    """Return the version of this commit: that of its tag, or a preview of the next release."""
+    return _run(sys.executable, "-m", "setuptools_scm", "--root", ROOT).strip().splitlines()[-1]
+
+
+def check_changelog(version: str, changelog: str) -> None:
+    """Check that a release, which is a version without ``dev``, has its own section of the changelog.
+
+    Raises:
+        BuildError: there is no heading with this version alone.
+    """
+    if "dev" not in version and f"## {version}" not in changelog.splitlines():
+        raise BuildError(f"CHANGELOG.md has no section '## {version}': write what this release changes")
+
+
 def build(to: Path, interpreters: list[Interpreter]) -> None:
     """Build the source archive, the wheels and the SBOM.
 
     Raises:
-        BuildError: a builder failed.
+        BuildError: a builder failed, or the changelog lacks this release.
     """
+    version = read_version()
+    check_changelog(version, (ROOT / "CHANGELOG.md").read_text())
     with tempfile.TemporaryDirectory(prefix="specwire-dist-") as folder:
         sources, made = Path(folder, "specwire"), Path(folder, "made")
         copy_sources(sources)
-        _run(sys.executable, "-m", "build", "--no-isolation", "--sdist", "--outdir", made, sources)
+        variables = {VERSION: version}
+        builder = (sys.executable, "-m", "build", "--no-isolation", "--outdir", made, sources)
+        _run(*builder, "--sdist", **variables)
         for interpreter in interpreters:
-            _build_wheel(interpreter, sources, made)
-        options = ("--no-isolation", "--wheel", "--outdir")
-        _run(sys.executable, "-m", "build", *options, made, sources, SPECWIRE_PURE="1")
+            _build_wheel(interpreter, sources, made, variables)
+        _run(*builder, "--wheel", SPECWIRE_PURE="1", **variables)
         to.mkdir(exist_ok=True)
         for old in to.glob("specwire-*"):
             old.unlink()
@@ -79,14 +100,15 @@ def build(to: Path, interpreters: list[Interpreter]) -> None:
     write_sbom(to)
 
 
-def _build_wheel(interpreter: Interpreter, sources: Path, to: Path) -> None:
+def _build_wheel(interpreter: Interpreter, sources: Path, to: Path, variables: dict[str, str]) -> None:
     """Build the wheel for one interpreter, and tag it for manylinux2014."""
     with tempfile.TemporaryDirectory(prefix="specwire-wheel-") as folder:
         # pip installs what pyproject.toml names for building, at the releases of constraints.txt.
         # Old and new pip take them from different variables. Without -v it hides the build's output.
         pinned = str(ROOT / "constraints.txt")
         command = (*PIP, "--python", interpreter.program, "wheel", "-v", "--no-deps", "--wheel-dir", folder)
-        _run(sys.executable, *command, sources, PIP_CONSTRAINT=pinned, PIP_BUILD_CONSTRAINT=pinned)
+        variables = {**variables, "PIP_CONSTRAINT": pinned, "PIP_BUILD_CONSTRAINT": pinned}
+        _run(sys.executable, *command, sources, **variables)
         (wheel,) = Path(folder).glob("*.whl")
         if sys.platform != "linux" or wheel.name.endswith("-any.whl"):
             shutil.copyfile(wheel, to / wheel.name)
@@ -108,8 +130,11 @@ def write_sbom(to: Path) -> None:
     print(f"  {target.name}", flush=True)
 
 
-def _run(*command: str | Path, **variables: str) -> None:
-    """Run a builder with this environment's programs; print its lines that begin with ``specwire:``."""
+def _run(*command: str | Path, **variables: str) -> str:
+    """Run a builder with this environment's programs and return what it printed.
+
+    Lines that begin with ``specwire:`` are shown.
+    """
     kept = {name: value for name, value in os.environ.items() if name != "SPECWIRE_PURE"}
     ran = subprocess.run(
         [str(word) for word in command],
@@ -123,6 +148,7 @@ def _run(*command: str | Path, **variables: str) -> None:
     for line in (ran.stdout + ran.stderr).splitlines():
         if line.strip().startswith("specwire: "):  # What was not compiled, and why.
             print(f"  {line.strip()}", flush=True)
+    return ran.stdout
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -24,9 +24,14 @@ from system_packages import SetUpError, say
 
 State = Literal["current", "outdated", "missing"]
 
-Purpose = Literal["run", "dev", "release"]
-"""An extra of pyproject.toml: for the main job, for work on specwire, for its distributions."""
-CONTAINED: Mapping[Purpose, tuple[Purpose, ...]] = {"run": (), "dev": ("run",), "release": ("dev", "run")}
+Purpose = Literal["run", "codecs", "dev", "release"]
+"""An extra of pyproject.toml: for the main job, for work on codecs, for all work, for distributions."""
+CONTAINED: Mapping[Purpose, tuple[Purpose, ...]] = {
+    "run": (),
+    "codecs": ("run",),
+    "dev": ("run", "codecs"),
+    "release": ("run", "codecs", "dev"),
+}
 """For each purpose, the other ones whose libraries it contains."""
 
 _NOT_OURS = ("PYTHONHOME", "PYTHONPATH", "SPECWIRE_PURE")

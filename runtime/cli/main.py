@@ -21,7 +21,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from specwire import __version__
+import specwire
 from specwire.runtime.cli.bad_values import reword
 from specwire.runtime.cli.console import CommandError, print_error
 
@@ -146,7 +146,7 @@ def root(
 
 
 def _print_version(*, verbose: bool) -> None:
-    sys.stdout.write(f"specwire {__version__}\n")
+    sys.stdout.write(f"specwire {specwire.__version__}\n")
     if verbose:
         from specwire.runtime.doctor.programs import examine_codecs, examine_python
 

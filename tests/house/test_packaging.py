@@ -20,8 +20,10 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName, canonicalize_name
+from packaging.version import Version
 
 import specwire
+from dist import VERSION
 from tests.house.repository import LINKED, ROOT, has_compiler, product_files
 
 BUILT_FROM = (*LINKED, "src", "pyproject.toml", "setup.py", "README.md", "LICENSE")
@@ -61,7 +63,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(clone)]
     run = subprocess.run(
         command,
-        env={**os.environ, "CC": str(compiler)},
+        env={**os.environ, "CC": str(compiler), VERSION: specwire.__version__},
         capture_output=True,
         text=True,
         timeout=300,
@@ -242,11 +244,9 @@ def test_without_a_compiler_packages_stay_in_python(built: Path, tmp_path: Path)
     assert set(json.loads(run.stdout.partition("\n")[2]).values()) == {"not compiled"}
 
 
-def test_versions_agree() -> None:
-    """The package, its metadata and the changelog name one version."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert project["version"] == specwire.__version__
-    assert f"\n## {specwire.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+def test_version_is_known() -> None:
+    """The installation says its version, which comes from the latest tag."""
+    assert Version(specwire.__version__).release > (0, 0)
 
 
 def test_every_emitter_is_an_entry_point() -> None:

@@ -77,7 +77,8 @@ def test_changed_requirements_are_installed(project: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("purpose", "expected"), [("run", "current"), ("dev", "current"), ("release", "outdated")]
+    ("purpose", "expected"),
+    [("run", "current"), ("codecs", "current"), ("dev", "current"), ("release", "outdated")],
 )
 def test_an_environment_for_more_serves_for_less(project: Path, purpose: Purpose, expected: str) -> None:
     """`make test` installs what `make run` left out; `make run` after it installs nothing."""

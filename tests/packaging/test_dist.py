@@ -43,6 +43,15 @@ def test_nothing_of_tools_is_copied(sources: Path) -> None:
     assert {path.name for path in sources.iterdir()} == {*dist.LINKED, *dist.FILES, "src"}
 
 
+def test_release_needs_its_section_of_the_changelog() -> None:
+    """A preview needs none; a section that says "unreleased" is not that of a release."""
+    changelog = "# Changelog\n\n## 0.3.0 (unreleased)\n\n## 0.2.0\n"
+    dist.check_changelog("0.2.0", changelog)
+    dist.check_changelog("0.3.0.dev12", changelog)
+    with pytest.raises(dist.BuildError, match=r"no section '## 0\.3\.0'"):
+        dist.check_changelog("0.3.0", changelog)
+
+
 def test_a_codec_needs_msgspec_alone(tmp_path: Path) -> None:
     """Without site-packages, and with neither Lark nor Spark to be found, a package is imported and used."""
     spec = find_spec("msgspec")
