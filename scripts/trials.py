@@ -164,8 +164,8 @@ TRIALS: Mapping[str, Trial] = {
         WITH_EXTRAS,
     ),
     "spark": Trial(
-        "pip install 'specwire[spark]', with a capture of peers worked into tables",
-        ("{}[spark]",),
+        "pip install 'specwire[capture,spark]', with a capture of peers made into tables",
+        ("{}[capture,spark]",),
         WHEEL,
         ON_SPARK,
     ),

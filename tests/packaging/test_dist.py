@@ -67,7 +67,7 @@ def test_every_kind_of_distribution_is_tried() -> None:
     """The wheel in C, the wheel in Python, the source archive; without dependencies, plain and with Spark."""
     tried = {(trial.distribution, trial.install[0]) for trial in trials.TRIALS.values()}
     compiling = {(kind, "{}[compile,peers]") for kind in (trials.WHEEL, trials.PURE_WHEEL, trials.ARCHIVE)}
-    assert compiling | {(trials.WHEEL, words) for words in ("{}[spark]", "--no-deps", "{}")} <= tried
+    assert compiling | {(trials.WHEEL, words) for words in ("{}[capture,spark]", "--no-deps", "{}")} <= tried
 
 
 def test_a_distribution_that_is_missing_is_a_sentence(
