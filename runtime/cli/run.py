@@ -29,7 +29,7 @@ def command(
     grammars: GrammarsOption = None,
     master: Annotated[str, typer.Option(help="Spark master URL.")] = "local[*]",
     small_files: Annotated[int, typer.Option(help="Small files to distribute.", min=30)] = 300,
-    large_octets: Annotated[int, typer.Option(help="Size of the large file in octets.", min=1)] = 64 << 20,
+    large_octets: Annotated[int, typer.Option(help="Size of the large file in octets.", min=1)] = 8 << 20,
     json: Annotated[bool, typer.Option("--json", help="Print the counts and the summary as JSON.")] = False,
 ) -> None:
     """Run peers of four protocols, capture and decode their traffic, write a report, and check the results.

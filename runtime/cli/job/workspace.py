@@ -25,7 +25,7 @@ from pathlib import Path
 MARK = "job.json"
 
 SMALL_FILES = 300
-LARGE_OCTETS = 64 * 1024 * 1024
+LARGE_OCTETS = 8 * 1024 * 1024
 BLOCK_OCTETS = 1024 * 1024
 
 EMPTY = "empty.txt"
