@@ -28,6 +28,7 @@ from specwire.runtime.norfab.client import (
 from specwire.runtime.norfab.client.events import Connected, ConnectionLost, Happening, JobAccepted
 from specwire.runtime.norfab.events import JobAccepted as Taken
 from specwire.runtime.norfab.security.keyring import Keyring
+from specwire.runtime.norfab.serve.events import CutOff
 from tests.integration.norfab_scene import Heard, RawPeer, crowd_at, run, serving_broker
 from tests.integration.norfab_serving import Serving
 from tests.integration.norfab_watch import NorfabWatch
@@ -312,6 +313,30 @@ def test_a_large_result(tmp_path: Path) -> None:
             running = asyncio.create_task(client.run("svc", "add", timeout=50))
             await work(worker, value="y" * 20_000_000)
             assert len((await running).values()["w1"]) == 20_000_000
+
+    run(story)
+
+
+@pytest.mark.parametrize("protocol", ["norfab_ascii", "norfab"])
+def test_a_large_first_job(tmp_path: Path, protocol: str) -> None:
+    """More than a broker accepts as the first message of a connection."""
+
+    async def story() -> None:
+        heard = Heard()
+        async with (
+            serving_broker(tmp_path / "b", heard=heard) as (broker, _),
+            crowd_at(broker.endpoints[0]) as crowd,
+            client_at(broker.endpoints[0], folder=tmp_path / "c", protocol=protocol) as client,
+        ):
+            worker = crowd.worker("w1")
+            await worker.register()
+            text = "x" * 12_000_000
+            running = asyncio.create_task(client.run("svc", "add", kwargs={"text": text}, timeout=50))
+            job = await worker.take_job()
+            assert len(job.body) > len(text)
+            worker.end_job(job)
+            assert (await running).values() == {"w1": 5}
+        assert heard.of(CutOff) == []
 
     run(story)
 

@@ -55,6 +55,13 @@ from specwire.runtime.norfab.commands import (
     Stream,
 )
 
+LARGE_OCTETS = 1 << 20
+SMALL_QUESTION = Mmi(
+    "0" * 32, b'{"task":"show_broker_version","kwargs":{},"args":[]}', "mmi.service.broker", "all"
+)
+"""A command that every broker answers. Until a connection has delivered a message, a broker disconnects it
+for a larger one than it accepts from a stranger. The answer is ignored."""
+
 
 class ClientEngine:
     """Engine of one client.
@@ -385,7 +392,10 @@ class ClientEngine:
         self._uncommitted[ticket] = records
 
     def send(self, command: Command) -> None:
-        """Send a command to the broker."""
+        """Send a command to the broker, after a small one if it is large and the first of the connection."""
+        if not self.way.spoken and len(getattr(command, "body", b"")) > LARGE_OCTETS:
+            self._out.append(Send(SMALL_QUESTION))
+        self.way.spoken = True
         self._out.append(Send(command))
 
     def report(self, happening: Happening) -> None:

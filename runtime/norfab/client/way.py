@@ -20,6 +20,7 @@ class Way:
         up: whether there is a connection (it may not have come about yet).
         heard_at: when the broker last spoke on it, 0 where it has not.
         made_at: when the connection was made.
+        spoken: whether this client has sent something on it.
         loss: why the last one was lost.
     """
 
@@ -34,6 +35,7 @@ class Way:
         "loss",
         "made_at",
         "number",
+        "spoken",
         "up",
     )
 
@@ -42,7 +44,7 @@ class Way:
             raise ValueError("a client needs the endpoint of a broker")
         self._endpoints, self._settings = tuple(endpoints), settings
         self._place = self.number = 0
-        self.up = False
+        self.up = self.spoken = False
         self.heard_at = self.made_at = 0.0
         self.loss = ""
         self._failing_since: float | None = None
@@ -63,6 +65,7 @@ class Way:
         """Begin a connection; return whereto."""
         self.number += 1
         self.up, self.heard_at, self.made_at, self._retry_at = True, 0.0, now, None
+        self.spoken = False
         return self.endpoint
 
     def heard(self, now: float) -> bool:

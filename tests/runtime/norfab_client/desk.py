@@ -94,9 +94,11 @@ class Desk:
         self.do(self.engine.open(self.now))
         return self
 
-    def submit(self, uuid: str = "u1", *, target: str = "all", timeout: float = 60.0) -> None:
+    def submit(
+        self, uuid: str = "u1", *, target: str = "all", timeout: float = 60.0, body: bytes = BODY
+    ) -> None:
         """Submit a job of the service ``svc``."""
-        record = JobRecord(uuid, "svc", "add", target, BODY, self.now, self.now + timeout)
+        record = JobRecord(uuid, "svc", "add", target, body, self.now, self.now + timeout)
         self.do(self.engine.submit(record, self.now))
 
     def manage(

@@ -7,12 +7,13 @@ import json
 from specwire.runtime.norfab.client.events import (
     Answered,
     ConnectionLost,
+    Dropped,
     JobEnded,
     JobPostedAgain,
 )
 from specwire.runtime.norfab.client.records import ForgottenRecord, JobRecord
 from specwire.runtime.norfab.client.states import State
-from specwire.runtime.norfab.commands import Delete, Mmi, MmiReply, Response
+from specwire.runtime.norfab.commands import Delete, Mmi, MmiReply, Post, Response
 from tests.runtime.norfab_client.desk import Desk, kinds
 
 
@@ -26,6 +27,19 @@ def test_what_was_not_acknowledged_is_posted_again() -> None:
     desk.accept("w1")
     desk.answer("w1")
     assert desk.result.ok
+
+
+def test_a_large_first_command_follows_a_small_one() -> None:
+    """On each connection: a broker disconnects a stranger whose first message is large."""
+    desk = Desk().begin()
+    desk.submit(body=b"x" * 2_000_000)
+    desk.submit("u2", body=b"x" * 2_000_000)
+    small, *jobs = desk.sent()
+    assert isinstance(small, Mmi) and kinds(jobs) == ["POST u1 all", "POST u2 all"]
+    desk.hear(MmiReply(small.uuid, 200, b"{}", small.service))
+    assert desk.tell(Dropped) == []
+    desk.reconnect()
+    assert [type(command) for command in desk.sent()] == [Mmi, Post, Post]
 
 
 def test_what_was_acknowledged_is_asked_for() -> None:
