@@ -13,7 +13,7 @@ GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + byt
 MORE, LAST = 1, 0
 LONG = 2
 BLOCK_OCTETS = 1 << 16
-TIMEOUT_S = 30.0
+TIMEOUT_S = 100.0
 
 
 def frame(body: bytes, flags: int = MORE) -> bytes:

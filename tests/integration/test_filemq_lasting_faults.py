@@ -20,7 +20,7 @@ pytestmark = pytest.mark.peers
 
 TIMES = {"heartbeat": 0.5, "expiry": 30.0, "reconnect": 0.05}
 OFTEN = InboxRules(check_s=0.1)
-STORY_S = 30.0
+STORY_S = 120.0
 
 
 @pytest.fixture

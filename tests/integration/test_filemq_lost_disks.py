@@ -35,7 +35,7 @@ from tests.integration.filemq_scene import digests, event_of, in_step, serving, 
 
 pytestmark = pytest.mark.peers
 
-STORY_S = 30.0
+STORY_S = 120.0
 RULES = InboxRules(delete_share=1)
 ALLOW_ALL = ("--delete-share", "1", "--trash-days", "0")
 

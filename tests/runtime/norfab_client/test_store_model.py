@@ -54,7 +54,7 @@ class Histories(RuleBasedStateMachine):
         self.start()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        return self.loop.run_until_complete(asyncio.wait_for(coroutine, 10))
+        return self.loop.run_until_complete(asyncio.wait_for(coroutine, 100))
 
     def start(self) -> None:
         self.disk = Disk()

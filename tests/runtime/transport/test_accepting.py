@@ -15,7 +15,7 @@ import pytest
 from specwire.runtime.transport.accepting import Acceptor
 from tests.runtime.transport.test_monitor import no_more_descriptors
 
-TIMEOUT_S = 20.0
+TIMEOUT_S = 60.0
 
 
 class Greeting(asyncio.Protocol):

@@ -13,7 +13,7 @@ import zmq
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.router import Router
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 60.0
 DEAF_ROUNDS = 15
 ROUNDS, PEERS = 200, 20
 

@@ -15,7 +15,7 @@ import zmq
 
 from specwire.runtime.transport.context import TransportContext
 
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 ROOT = Path(__file__).parents[3]
 TASKS = Path("/proc/self/task")
 

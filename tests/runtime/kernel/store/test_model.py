@@ -34,7 +34,7 @@ from tests.runtime.kernel.store.stores import CANTOPEN, FULL, IOERR, Disk, as_ki
 T = TypeVar("T")
 
 HISTORIES = int(os.environ.get("SPECWIRE_SOAK_HISTORIES", "150"))
-TIMEOUT_S = 20
+TIMEOUT_S = 100
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 """A file system in memory: nobody pulls the plug, and a disk takes most of the time."""
 
