@@ -71,7 +71,8 @@ def test_readme_names_what_ci_runs() -> None:
     assert "`make test`" in (ROOT / "README.md").read_text()
     assert "make --no-print-directory check" in (ROOT / ".ci/run").read_text()
     check = re.search(r"^check: (.*?) ##", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert check is not None and check[1].split() == ["drift", "lint", "types", "test", "fuzz-short"]
+    assert check is not None
+    assert check[1].split() == ["setup", "drift", "lint", "types", "test", "fuzz-short"]
 
 
 def assert_parses(words: list[str]) -> None:

@@ -15,11 +15,6 @@ from pathlib import Path
 import pytest
 
 NOBODY = 65534
-AS_NOBODY = (
-    ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"] if os.geteuid() == 0 else []
-)
-"""Command that runs another as a user who is not root."""
-
 CLONE_NEWNS, CLONE_NEWUSER = 0x20000, 0x10000000
 WATCHES = "/proc/sys/user/max_inotify_watches"
 
@@ -36,6 +31,16 @@ def open_folder() -> Iterator[Path]:
             for path in folder.rglob("*"):
                 if path.is_dir() and not path.is_symlink():
                     path.chmod(0o755)
+
+
+def as_nobody() -> list[str]:
+    """Return a command that runs another as a user who is not root; skips if that user cannot start this Python."""
+    if os.geteuid() != 0:
+        return []
+    command = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    if fault := _fault_in(*command, sys.executable, "-c", ""):
+        pytest.skip(f"another user cannot start this Python: {fault}")
+    return command
 
 
 def give_to_nobody(folder: Path) -> None:

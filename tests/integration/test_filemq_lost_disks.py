@@ -23,7 +23,7 @@ from specwire.runtime.filemq.events import FileReceived, Refused
 from specwire.runtime.filemq.policy import InboxRules
 from tests.integration import filemq_scene as scene
 from tests.integration.filemq_disks import (
-    AS_NOBODY,
+    as_nobody,
     give_to_nobody,
     open_folder,
     run,
@@ -100,8 +100,10 @@ class Pair:
 Story = Callable[[Pair], Coroutine[Any, Any, None]]
 
 
-def play(story: Story, *, wrapper: Sequence[str] = AS_NOBODY) -> None:
-    """Run a story with processes that are not root."""
+def play(story: Story, *, wrapper: Sequence[str] | None = None) -> None:
+    """Run a story with processes that are not root, or are started by `wrapper`."""
+    if wrapper is None:
+        wrapper = as_nobody()
 
     async def bounded(pair: Pair) -> None:
         async with asyncio.timeout(STORY_S):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +11,14 @@ from specwire.runtime.spark.cluster.building import write_package
 from specwire.runtime.spark.cluster.package import Package
 from specwire.runtime.spark.session.target import JAVA_VERSION, find_jar, find_java
 from tests.runtime.spark.cluster.servers import Server, connect_server
+
+
+@pytest.fixture(scope="package", autouse=True)
+def python_of_executors() -> Iterator[None]:
+    """Executors find the Python of the tests, which need not be on the path under its version."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPECWIRE_PYTHON", str(getattr(sys, "_base_executable", sys.executable)))
+        yield
 
 
 @pytest.fixture(scope="package")
