@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +28,6 @@ _OF_GROUPS = "that of the command; 2 for a command that does not exist."
 
 _LAYOUT = (".nh", ".ad l")
 """Neither hyphens nor stretched spaces, so that commands and options can be copied and searched."""
-
-_VALUES = {
-    "str": "TEXT",
-    "path": "PATH",
-    "int": "NUMBER",
-    "int range": "NUMBER",
-    "float": "NUMBER",
-    "float range": "NUMBER",
-}
-"""Names of values in place of the types that ``--help`` shows, such as ``<int range>``."""
 
 _ESCAPES = {
     "\\": r"\e",
@@ -100,7 +91,8 @@ def _lines(words: str, command: Any) -> Iterator[str]:
     yield ".SH NAME"
     yield f"{_escape(page_name(words))} \\- {_text(_summary(paragraphs[0]))}"
     yield ".SH SYNOPSIS"
-    rest = ["COMMAND", "[ARGUMENTS]"] if below else [_argument(argument) for argument in arguments]
+    pieces = chain.from_iterable(argument.get_usage_pieces(context) for argument in arguments)
+    rest = ["COMMAND", "[ARGUMENTS]"] if below else pieces
     yield " ".join([f"\\fB{_escape(words)}\\fR", "[OPTIONS]", *map(_escape, rest)])
     yield ".SH DESCRIPTION"
     for number, paragraph in enumerate(paragraphs):
@@ -113,7 +105,7 @@ def _lines(words: str, command: Any) -> Iterator[str]:
     elif arguments:
         yield ".SH ARGUMENTS"
         for argument in arguments:
-            yield from _item(f"\\fI{_escape(_argument(argument))}\\fR", argument.get_help_record(context)[1])
+            yield from _item(f"\\fI{_escape(argument.metavar)}\\fR", argument.get_help_record(context)[1])
     yield ".SH OPTIONS"
     for option in options:
         spelling, about = option.get_help_record(context)
@@ -149,22 +141,12 @@ def _summary(paragraph: str) -> str:
     return sentence if sentence[:2].isupper() else sentence[:1].lower() + sentence[1:]
 
 
-def _argument(parameter: Any) -> str:
-    """Return an argument as the synopsis has it: ``[MESSAGE]``, ``FOLDER...``."""
-    shown: str = parameter.metavar or parameter.name.upper()
-    if parameter.nargs == -1 and not shown.endswith("..."):
-        shown += "..."
-    return shown if parameter.required or shown.startswith("[") else f"[{shown}]"
-
-
 def _option(spelling: str) -> str:
-    """Return ``--port <int range>`` as roff: names bold, the value italic."""
-    names, _, value = spelling.partition(" <" if " <" in spelling else " ")
-    if " / " in spelling:
-        names, value = spelling, ""
-    value = value.removesuffix(">")
-    bold = ", ".join(f"\\fB{_escape(name)}\\fR" for name in re.split(r", | / ", names))
-    return bold + (f" \\fI{_escape(_VALUES.get(value, value))}\\fR" if value else "")
+    """Return ``-r, --rank NUMBER`` as roff: names bold, the value italic."""
+    *names, last = re.split(r", | / ", spelling)
+    last, _, value = last.partition(" ")
+    bold = ", ".join(f"\\fB{_escape(name)}\\fR" for name in (*names, last))
+    return bold + (f" \\fI{_escape(value)}\\fR" if value else "")
 
 
 def _statuses(text: str) -> Iterator[str]:
