@@ -12,10 +12,9 @@ from typing import Annotated
 import typer
 
 from specwire.runtime.cli.config_faults import fail_with
-from specwire.runtime.cli.config_option import read_found
 from specwire.runtime.cli.config_sections import SECTIONS, load_section
 from specwire.runtime.cli.console import fail, meant, output
-from specwire.runtime.configuration.faults import ConfigurationError
+from specwire.runtime.kernel.settings_sources import ConfigurationError, read_found
 
 FILE = Path("/etc/specwire/specwire.toml")
 STATE = Path("/var/lib/specwire")
@@ -26,9 +25,6 @@ INSTANCES: Mapping[str, str] = {"norfab.worker": "--name %i"}
 
 NOT_RELOADED = ("pipeline.watch",)
 """Sections of commands that SIGHUP ends."""
-
-WRITTEN = ("capture", "inbox", "folder", "digests", "out")
-"""Settings that name a folder to write to."""
 
 STOPPING = {
     "pipeline.watch": """\
@@ -137,10 +133,11 @@ def _written_by(section: str, file: Path) -> Sequence[str]:
     if not file.exists():
         return ()
     try:
-        found = read_found(load_section(section), file, {})
+        known = load_section(section)
+        found = read_found(known, SECTIONS, file, {})
     except ConfigurationError as error:
         fail_with(error)
-    folders = [found[key].value for key in WRITTEN if key in found]
+    folders = [found[each.key].value for each in known.settings if each.writes and each.key in found]
     outside = [folder for folder in folders if not folder.is_relative_to(STATE)]
     for folder in outside:
         if fault := _fault_in_word(folder):

@@ -1,4 +1,4 @@
-"""Options of servers that listen with ZeroMQ: bounds on unfinished messages."""
+"""Options of a Flux broker: bounds on unfinished messages."""
 
 from __future__ import annotations
 
@@ -6,28 +6,16 @@ from typing import Annotated
 
 import typer
 
+from specwire.runtime.kernel.settings_groups import FIRST_MESSAGE_BOUND, UNFINISHED_BOUND
+
 MESSAGE_OCTETS = 8 << 20
 UNDELIVERED_OCTETS = 256 << 20
 """Defaults, equal to those of `specwire.runtime.transport.inflow`, which is slow to import."""
 
 MessageOctetsOption = Annotated[
-    int,
-    typer.Option(
-        "--message-octets",
-        metavar="OCTETS",
-        min=1,
-        help="Disconnect a peer whose first message is larger. Later messages may be as large as "
-        "the protocol allows.",
-    ),
+    int, typer.Option("--message-octets", metavar="OCTETS", min=1, help=FIRST_MESSAGE_BOUND.help)
 ]
 
 UndeliveredOctetsOption = Annotated[
-    int,
-    typer.Option(
-        "--undelivered-octets",
-        metavar="OCTETS",
-        min=1,
-        help="Bound of the unfinished messages of all connections together. Above it, the peer "
-        "that sent the most is disconnected.",
-    ),
+    int, typer.Option("--undelivered-octets", metavar="OCTETS", min=1, help=UNFINISHED_BOUND.help)
 ]

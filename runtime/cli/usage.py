@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-UsageError: type[Exception] = typer.BadParameter.__base__
+UsageError: Any = typer.BadParameter.__base__
 """Base class of typer's usage errors, which it does not export."""
 
 _VALUES = {"int": "NUMBER", "float": "NUMBER", "Path": "PATH"}
