@@ -95,7 +95,9 @@ def test_a_filemq_server_takes_its_configuration_at_sighup(tmp_path: Path) -> No
             await server.line_with("serving 0 files on tcp://127.0.0.1:")
             file.write_text(text + "quit = true\n")
             os.kill(server.pid, signal.SIGHUP)
-            await server.line_with("specwire.toml:6: filemq.serve.quit: unknown setting; did you mean 'quiet'?")
+            await server.line_with(
+                "specwire.toml:6: filemq.serve.quit: unknown setting; did you mean 'quiet'?"
+            )
             file.write_text(
                 text.replace("old.key", "new.key") + "report-every = 0.01\nprotocol = 'libfilemq'\n"
             )
