@@ -1,9 +1,10 @@
 """Manual pages of the command line, written from its help: ``make man``.
 
 ``python scripts/man_pages.py build/man`` writes ``specwire.1``, a page for each group of commands
-(``specwire-filemq.1``) and one for each command (``specwire-filemq-serve.1``). The input is the commands that the
-program runs, so a page and ``--help`` agree. Pages are ASCII: other characters are written as groff escapes, so
-``man``, ``groff -man`` and ``mandoc`` show them without a choice of encoding.
+(``specwire-filemq.1``) and one for each command (``specwire-filemq-serve.1``). The input is the
+commands that the program runs, so a page and ``--help`` agree. Pages are ASCII: other characters
+are written as groff escapes, so ``man``, ``groff -man`` and ``mandoc`` show them without a choice
+of encoding.
 """
 
 from __future__ import annotations

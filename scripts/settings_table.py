@@ -1,7 +1,7 @@
 """The tables of settings in docs/reference/filemq.md, written from the settings structs.
 
-``python scripts/settings_table.py docs/reference/filemq.md`` writes what stands between the two markers; with
-``--check`` it compares, prints the difference and ends with status 1 if there is one.
+``python scripts/settings_table.py docs/reference/filemq.md`` writes what stands between the two
+markers; with ``--check`` it compares, prints the difference and ends with status 1 if there is one.
 """
 
 from __future__ import annotations

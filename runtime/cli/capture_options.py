@@ -1,4 +1,4 @@
-"""The options `--capture-…` of servers whose settings are parameters of their command, and their meaning."""
+"""The options `--capture-…` of servers whose settings are parameters of their command."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CaptureFreeOption = Annotated[str | None, option_from(CaptureSettings, "free", "
 def read_capture_limits(
     keep: str | None = None, most: str | None = None, payload: str = "keep", free: str | None = None
 ) -> Limits:
-    """Return what the four options ask for, as `Tap.open` takes it; ValueError that names the option."""
+    """Return the limits for `Tap.open`; raises ValueError that names the option."""
     from specwire.runtime.capture import Limits
     from specwire.runtime.capture.amounts import parse_age, parse_size
     from specwire.runtime.capture.policy import parse_payload

@@ -1,4 +1,4 @@
-"""`specwire config`: check the configuration of servers, show what holds, and write one to begin with."""
+"""`specwire config`: check the configuration of servers, show it, and write an example."""
 
 from __future__ import annotations
 

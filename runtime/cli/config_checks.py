@@ -1,6 +1,7 @@
 """Checks of single values of servers whose settings are parameters of their command.
 
-A server finds the same faults when it starts; ``config check`` reports all of them, with their lines, before that.
+A server finds the same faults when it starts; ``config check`` reports all of them, with their
+lines, before that.
 """
 
 from __future__ import annotations

@@ -16,7 +16,10 @@ def fail_with(error: ConfigurationError) -> NoReturn:
 
 
 def describe_faults(error: ConfigurationError) -> list[str]:
-    """Return a line for each fault: ``FILE:LINE: KEY: REASON`` in the order of the file, or ``VARIABLE: REASON``."""
+    """Return a line for each fault, in the order of the file.
+
+    The form is ``FILE:LINE: KEY: REASON``, ``VARIABLE: REASON`` or ``OPTION: REASON``.
+    """
     lines = _lines_of(error)
     ordered = sorted(error.faults, key=lambda fault: (bool(fault.source), _line(fault, lines)))
     return [show(_describe(fault, error, lines)) for fault in ordered]
@@ -32,7 +35,8 @@ def _describe(fault: Fault, error: ConfigurationError, lines: dict[Keys, int]) -
 def _line(fault: Fault, lines: dict[Keys, int]) -> int:
     """Return the line of a fault from 1; 0 where there is none.
 
-    ``[a.b]`` names the table ``a`` without being it, and what is inside a value has the line of the value.
+    ``[a.b]`` names the table ``a`` without being it, and what is inside a value has the line of the
+    value.
     """
     for length in range(len(fault.keys), 0, -1):
         keys = fault.keys[:length]

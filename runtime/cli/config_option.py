@@ -1,7 +1,7 @@
-"""Options of servers whose settings are parameters of their command: `--config`, and those of shared groups.
+"""`--config` and shared options of servers whose settings are parameters of their command.
 
-The callback of the option reads the file and the environment before any other option is parsed. What they set
-becomes the defaults of the command, so the command line takes precedence.
+The callback of the option reads the file and the environment before any other option is parsed.
+What they set becomes the defaults of the command, so the command line takes precedence.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Sections of a configuration: from the settings struct of a server, or from the parameters of its command.
+"""Sections of a configuration: from a settings struct, or from the parameters of a command.
 
-The commands of Flux, NORFAB, proxy, bridge and pipeline declare options as parameters, which typer reads, too.
-Each option is a key.
+The commands of Flux, NORFAB, proxy, bridge and pipeline declare options as parameters, which typer
+reads, too. Each option is a key.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def systemd(
         ),
     ] = None,
 ) -> None:
-    """Write a unit for systemd to standard output; where FILE is there, the unit may write what FILE names."""
+    """Write a unit for systemd to standard output. It may write the folders that FILE names."""
     if section not in SECTIONS:
         fail(f"there is no section {section!r}{meant(section, SECTIONS)}; there are {', '.join(SECTIONS)}")
     file = file.absolute()

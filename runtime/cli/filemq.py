@@ -1,4 +1,4 @@
-"""`specwire filemq`: distribute a folder, keep a copy of one, ask running peers for their status."""
+"""`specwire filemq`: publish folders, receive them, and print the status of running peers."""
 
 from __future__ import annotations
 

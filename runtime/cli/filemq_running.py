@@ -1,4 +1,4 @@
-"""What `specwire filemq serve` and `subscribe` share: tap, status, reports, metrics, start and end."""
+"""Parts that `specwire filemq serve` and `subscribe` share: tap, status, reports, metrics."""
 
 from __future__ import annotations
 

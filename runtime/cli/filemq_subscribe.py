@@ -1,7 +1,7 @@
-"""`specwire filemq subscribe`: keep a folder equal to what a server publishes, until SIGINT or SIGTERM.
+"""`specwire filemq subscribe`: keep a folder equal to what a server publishes, until a signal.
 
-Disk work that has begun is finished first; the rest follows at the next start. A subscriber that the server
-refuses ends with status 1.
+Disk work that has begun is finished first; the rest follows at the next start. A subscriber that
+the server refuses ends with status 1.
 """
 
 from __future__ import annotations

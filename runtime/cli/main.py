@@ -1,11 +1,13 @@
-"""The command ``specwire``: one root, and one module for each sub-command, imported when it is called.
+"""The command ``specwire``: a root, and a module for each sub-command, imported when called.
 
-A sub-command is ``specwire.runtime.cli.<name>`` (``import_`` for ``import``), which exposes either ``app`` (a
-`typer.Typer`) or ``command`` (a function, whose exit statuses are told by `EXIT_STATUSES`). `COMMANDS` holds the name and the help line of each, so that
-``specwire --help`` imports none of them and ``specwire decode`` does not wait for Spark.
+A sub-command is ``specwire.runtime.cli.<name>`` (``import_`` for ``import``), which exposes either
+``app`` (a `typer.Typer`) or ``command`` (a function, whose exit statuses are told by
+`EXIT_STATUSES`). `COMMANDS` holds the name and the help line of each, so that ``specwire --help``
+imports none of them and ``specwire decode`` does not wait for Spark.
 
-What a user can cause ends with a sentence on standard error and no stack trace: exit status 2 for usage
-and bad input, 1 for a job that failed, 130 for an interrupt. A fault of our own keeps its trace.
+What a user can cause ends with a sentence on standard error and no stack trace: exit status 2 for
+usage and bad input, 1 for a job that failed, 130 for an interrupt. A fault of our own keeps its
+trace.
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ USER_ERRORS: Mapping[str, int] = {
     "specwire.runtime.spark.errors.PipelineError": 1,
     "specwire.runtime.transport.errors.TransportError": 1,
 }
-"""Errors whose text is meant for the user, by full name (nothing is imported to look), and the exit status."""
+"""Exit status of errors whose text is meant for the user, by full name: nothing is imported."""
 
 EXTRAS: Mapping[str, str] = {
     "lark": "compile",

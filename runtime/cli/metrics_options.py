@@ -1,4 +1,4 @@
-"""The options `--metrics…` and `--log-format` of servers whose settings are parameters, and their meaning.
+"""The options `--metrics…` and `--log-format`, and where a server shows its metrics.
 
 The libraries for metrics are imported only if a server shows them.
 """
@@ -38,8 +38,8 @@ def read_metrics(
         servers: how many there are, at as many ports, one after the other.
 
     Raises:
-        ValueError: `metrics` is no place, or one that others reach although that was not asked for; or the password
-            cannot be used.
+        ValueError: `metrics` is no place, or one that others reach although that was not asked for;
+            or the password cannot be used.
         TransportError: a port is taken.
         CommandError: the libraries that this needs are missing.
     """

@@ -28,8 +28,8 @@ class Reloading:
     Args:
         configured: the configuration as read at the start.
         say: writes a line of the server's log.
-        takes: functions that apply a setting, by parameter; others need a restart. A settings struct
-            marks exactly these as `reload`.
+        takes: functions that apply a setting, by parameter; others need a restart. A settings
+            struct marks exactly these as `reload`.
         rereads: functions that read files again, called after the configuration was read.
     """
 

@@ -1,7 +1,8 @@
 """Commands whose options are made from a settings struct.
 
-Every setting that is not rare is an option or an argument. ``--set KEY=VALUE`` sets any of them, and ``--config``
-names a file. The command converts and checks all values in the same way, whichever source they come from.
+Every setting that is not rare is an option or an argument. ``--set KEY=VALUE`` sets any of them,
+and ``--config`` names a file. The command converts and checks all values in the same way, whichever
+source they come from.
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ def _parameters(section: Section) -> Iterator[inspect.Parameter]:
     assignment = typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help=f"Set any setting, also one without an option; repeatable. `specwire config example {section.name}` "
-        "lists all.",
+        help="Set any setting, also one without an option; repeatable. "
+        f"`specwire config example {section.name}` lists all.",
         autocompletion=lambda incomplete: [f"{key}=" for key in keys if key.startswith(incomplete)],
     )
     yield _keyword("assignments", Annotated[list[str] | None, assignment], None)
@@ -81,7 +82,10 @@ def _name_of(setting: Setting) -> str:
 
 
 def _hint_of(setting: Setting) -> Any:
-    """Return the annotation of a parameter; typer completes choices and paths, `Setting.convert` checks values."""
+    """Return the annotation of a parameter.
+
+    Typer completes choices and paths; `Setting.convert` checks all values.
+    """
     plain = get_args(setting.kind)[0] if get_origin(setting.kind) is Annotated else setting.kind
     kind: Any = plain if plain in (bool, Path) or setting.expected.startswith("one of ") else str
     kind = list[str] if setting.is_list else kind

@@ -1,8 +1,8 @@
 """Presentation of the command line: names of values in help, one line per usage error.
 
-Help is plain text, wrapped to 80 columns, so that it reads the same on a terminal and in a pipe and nothing
-is cut off. `tidy` completes what typer leaves to its own notation (``<int range>``, ``{old}``). A usage error is
-the usage line and one sentence, in the style of all other errors.
+Help is plain text, wrapped to 80 columns, so that it reads the same on a terminal and in a pipe and
+nothing is cut off. `tidy` completes what typer leaves to its own notation (``<int range>``,
+``{old}``). A usage error is the usage line and one sentence, in the style of all other errors.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MAX_SHOWN = 80
 
 # Any, because typer carries a private copy of click and exports none of these types.
 def tidy(command: Any) -> None:
-    """Name the values of a command and of all commands below it, and keep their help lines whole."""
+    """Name the values of a command and of all below it, and keep their help lines whole."""
     command.short_help = " ".join((command.help or "").partition("\n\n")[0].split())
     for parameter in command.params:
         if parameter.param_type_name == "argument":
@@ -36,7 +36,7 @@ def tidy(command: Any) -> None:
 
 
 def _tidy_argument(argument: Any) -> None:
-    """Show an argument as ``NAME``, ``[NAME]`` or ``NAME...``, in the usage line and in the list."""
+    """Show an argument as ``NAME``, ``[NAME]`` or ``NAME...``."""
     name = (argument.metavar or argument.name.upper()).replace("…", "...")
     usage = name
     if not name.startswith("["):  # then it says itself what may be omitted
@@ -85,7 +85,7 @@ def _unknown_option(error: Any) -> str:
 
 
 def sentence_of(fault: Mapping[str, Any]) -> str:
-    """Return what is wrong, for a fault as the validator describes it: its type, bounds, input and sentence."""
+    """Return the sentence for a fault of the validator: its type, bounds, input and message."""
     kind = str(fault["type"])
     given = f"{fault.get('input')}"
     given = given if len(given) <= _MAX_SHOWN else f"{given[: _MAX_SHOWN - 1]}…"

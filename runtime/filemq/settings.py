@@ -107,14 +107,18 @@ class ServeSettings(PeerSettings, frozen=True, kw_only=True):
     endpoint: Annotated[
         str,
         Setting(
-            help="Endpoint to listen on; port * takes any free port.", value="ENDPOINT", check=check_listening
+            help="Endpoint to listen on; port * takes any free port.",
+            value="ENDPOINT",
+            check=check_listening,
         ),
     ] = "tcp://127.0.0.1:5670"
     curve: Annotated[
         Path | None,
         Setting(
-            help="Encrypt, and prove the server's identity, with this secret key (.key_secret; `specwire keys` "
-            "generates one).",
+            help=(
+                "Encrypt, and prove the server's identity, with this secret key (.key_secret; "
+                "`specwire keys` generates one)."
+            ),
             value="FILE",
             reload=True,
             check=check_secret_key,
@@ -123,8 +127,10 @@ class ServeSettings(PeerSettings, frozen=True, kw_only=True):
     clients: Annotated[
         Path | None,
         Setting(
-            help="With --curve: admit only the clients in this TOML file, each with a table [NAME], its key and its "
-            "paths.",
+            help=(
+                "With --curve: admit only the clients in this TOML file, each with a table [NAME], "
+                "its key and its paths."
+            ),
             value="FILE",
             reload=True,
             check=load_clients,
@@ -133,8 +139,10 @@ class ServeSettings(PeerSettings, frozen=True, kw_only=True):
     plain: Annotated[
         Path | None,
         Setting(
-            help="Ask for the passwords in this TOML file, which has a table [NAME] with password and paths for each "
-            "user. Not encrypted.",
+            help=(
+                "Ask for the passwords in this TOML file, which has a table [NAME] with password "
+                "and paths for each user. Not encrypted."
+            ),
             value="FILE",
             reload=True,
             check=load_passwords,
@@ -146,8 +154,11 @@ class ServeSettings(PeerSettings, frozen=True, kw_only=True):
     accept_empty: Annotated[
         bool,
         Setting(
-            help="Withdraw the files that the first walk does not find, although a folder that held files is "
-            "empty, or lies on another device than before. Without it they stay listed.",
+            help=(
+                "Withdraw the files that the first walk does not find, although a folder that held "
+                "files is empty, or lies on another device than before. Without it they stay "
+                "listed."
+            ),
             reload=True,
         ),
     ] = False
@@ -165,8 +176,10 @@ class ServeSettings(PeerSettings, frozen=True, kw_only=True):
     digests: Annotated[
         Path | None,
         Setting(
-            help="Keep the digests of the published files in this folder, so that a restart does not read the files "
-            "again. Default: the user's cache folder.",
+            help=(
+                "Keep the digests of the published files in this folder, so that a restart does not "
+                "read the files again. Default: the user's cache folder."
+            ),
             value="FOLDER",
             rare=True,
             writes=True,
@@ -199,8 +212,10 @@ class SubscribeSettings(PeerSettings, frozen=True, kw_only=True):
     curve: Annotated[
         Path | None,
         Setting(
-            help="Encrypt, and prove the client's identity, with this secret key (.key_secret; `specwire keys` "
-            "generates one).",
+            help=(
+                "Encrypt, and prove the client's identity, with this secret key (.key_secret; "
+                "`specwire keys` generates one)."
+            ),
             value="FILE",
             check=check_secret_key,
         ),
@@ -208,8 +223,11 @@ class SubscribeSettings(PeerSettings, frozen=True, kw_only=True):
     server_key: Annotated[
         tuple[str, ...],
         Setting(
-            help="With --curve: the public key that the server must prove, or its .key file. Repeatable, for a server "
-            "that is about to change its key; the first one names the server in the inbox.",
+            help=(
+                "With --curve: the public key that the server must prove, or its .key file. "
+                "Repeatable, for a server that is about to change its key; the first one names the "
+                "server in the inbox."
+            ),
             value="KEY",
             paths_end=".key",
             check=_check_server_key,
@@ -237,8 +255,10 @@ class SubscribeSettings(PeerSettings, frozen=True, kw_only=True):
     origin: Annotated[
         str | None,
         Setting(
-            help="Name of the server in the inbox. Only the server that sent a file may delete it. Without CURVE the "
-            "name is the endpoint: after a move, give the old endpoint.",
+            help=(
+                "Name of the server in the inbox. Only the server that sent a file may delete it. "
+                "Without CURVE the name is the endpoint: after a move, give the old endpoint."
+            ),
             value="TEXT",
             rare=True,
         ),
@@ -246,8 +266,11 @@ class SubscribeSettings(PeerSettings, frozen=True, kw_only=True):
     check: Annotated[
         bool,
         Setting(
-            help="Compare the SHA-1 of each file with the announced one while it arrives. Without it, large files "
-            "arrive faster over a fast network; with --curve, changes on the way are detected in any case.",
+            help=(
+                "Compare the SHA-1 of each file with the announced one while it arrives. Without "
+                "it, large files arrive faster over a fast network; with --curve, changes on the "
+                "way are detected in any case."
+            ),
             rare=True,
         ),
     ] = True
@@ -255,8 +278,10 @@ class SubscribeSettings(PeerSettings, frozen=True, kw_only=True):
         float,
         Meta(ge=0, le=1),
         Setting(
-            help="Withhold deletions that would remove more than this share of the files within ten minutes. Ten "
-            "files may always be deleted.",
+            help=(
+                "Withhold deletions that would remove more than this share of the files within ten "
+                "minutes. Ten files may always be deleted."
+            ),
             value="SHARE",
             rare=True,
         ),
@@ -283,8 +308,10 @@ class SubscribeSettings(PeerSettings, frozen=True, kw_only=True):
         float,
         Meta(ge=0.1),
         Setting(
-            help="Time between two comparisons of the inbox with what was received. Files that differ are fetched "
-            "again.",
+            help=(
+                "Time between two comparisons of the inbox with what was received. Files that "
+                "differ are fetched again."
+            ),
             value="SECONDS",
             rare=True,
         ),

@@ -1,4 +1,4 @@
-"""Settings of a server: one struct declares each setting once, and everything else is derived from it.
+"""Settings of a server: a struct declares each setting once, everything else is derived from it.
 
 A server has a frozen msgspec struct. The annotation of a field states its type, its bounds as
 `msgspec.Meta`, and its help, unit and behaviour as a `Setting`::
@@ -6,19 +6,22 @@ A server has a frozen msgspec struct. The annotation of a field states its type,
     class ServeSettings(msgspec.Struct, frozen=True, kw_only=True):
         '''Publish folders, and send every change to the subscribed clients.'''
 
-        folders: Annotated[tuple[str, ...], Setting("Folders to publish.", argument=True)]
+        folders: Annotated[tuple[str, ...], Setting(help="Folders to publish.", argument=True)]
         report_every: Annotated[
-            float, Meta(ge=0), Setting("Log the counters so often.", value="SECONDS", reload=True, rare=True)
+            float,
+            Meta(ge=0),
+            Setting(help="Time between two reports.", value="SECONDS", reload=True, rare=True),
         ] = 600
         capture: CaptureSettings = CaptureSettings()
 
 A rule about several fields is a ``ValueError`` that the struct's ``__post_init__`` raises.
 
-`describe_settings` returns the `Section` that the command line, the TOML file, environment variables,
-``config check|show|example``, SIGHUP reload, systemd units and the tables of the documentation are made of.
+`describe_settings` returns the `Section` that the command line, the TOML file, environment
+variables, ``config check|show|example``, SIGHUP reload, systemd units and the tables of the
+documentation are made of.
 
-A field that is a struct is a group: its keys are ``capture.keep``, or ``capture-keep``. The group itself may be
-set to the value of its `main` field: ``capture = "DIR"`` is ``capture.folder = "DIR"``.
+A field that is a struct is a group: its keys are ``capture.keep``, or ``capture-keep``. The group
+itself may be set to the value of its `main` field: ``capture = "DIR"`` means ``capture.folder = "DIR"``.
 """
 
 from __future__ import annotations
@@ -53,7 +56,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         main: the value of the group itself.
         paths_end: text that ends so names a file or folder, relative to the file that sets it.
         key: name in the file: ``report-every``, ``capture.keep``.
-        parameter: field that holds it, or parameter of the command: ``report_every``, ``capture.keep``.
+        parameter: field that holds it, or parameter of the command: ``report_every``.
         kind: type that msgspec checks, without None.
         expected: the kind in words.
         default: value that holds if nothing sets it; None is unset.
@@ -188,7 +191,7 @@ def complete(setting: Setting, hint: Any, **attributes: Any) -> Setting:
     single = get_args(kind)[0] if is_list else kind
     checked, words = _bound(single, bounds)
     if is_list:
-        whole = tuple[checked, ...] if get_origin(kind) is tuple else list[checked]  # type: ignore[valid-type]
+        whole: Any = tuple[checked, ...] if get_origin(kind) is tuple else list[checked]
         checked, words = whole, f"a list of {words} in [ ]"
     return msgspec.structs.replace(
         setting, kind=checked, expected=words, is_list=is_list, is_flag=single is bool, **attributes

@@ -1,6 +1,7 @@
 """Settings that several servers share, alone and in groups, and checks of their values.
 
-A check raises ValueError for a value that the server would refuse. It imports what it needs when it is called:
+A check raises ValueError for a value that the server would refuse. It imports what it needs when it
+is called:
 a command that only shows its help must start fast.
 """
 
@@ -75,7 +76,7 @@ def check_payload(text: str) -> None:
 
 
 def check_metrics_address(text: str) -> None:
-    """Raise ValueError if `text` is not ``[HOST:]PORT``; ``metrics.anywhere`` may allow any host."""
+    """Raise ValueError if `text` is not ``[HOST:]PORT``."""
     from specwire.runtime.observe.place import read_place
 
     read_place(text, anywhere=True)
@@ -124,8 +125,10 @@ class CaptureSettings(msgspec.Struct, frozen=True, kw_only=True):
     free: Annotated[
         str | None,
         Setting(
-            help="Drop messages instead of leaving less of the disk free. Default: the smaller of 256M and a "
-            "twentieth of the disk.",
+            help=(
+                "Drop messages instead of leaving less of the disk free. Default: the smaller of "
+                "256M and a twentieth of the disk."
+            ),
             value="SIZE",
             rare=True,
             check=check_size,
@@ -139,7 +142,10 @@ class MetricsSettings(msgspec.Struct, frozen=True, kw_only=True):
     address: Annotated[
         str | None,
         Setting(
-            help="Serve a live page, and metrics for Prometheus at /metrics, over HTTP at this port of this machine.",
+            help=(
+                "Serve a live page, and metrics for Prometheus at /metrics, over HTTP at this port "
+                "of this machine."
+            ),
             value="[HOST:]PORT",
             main=True,
             check=check_metrics_address,
@@ -165,13 +171,18 @@ class MetricsSettings(msgspec.Struct, frozen=True, kw_only=True):
 LOG_FORMAT = Setting(help="Format of the log: lines for people, or one JSON object per line.")
 
 FIRST_MESSAGE_BOUND = Setting(
-    help="Disconnect a peer whose first message is larger. Later messages may be as large as the protocol allows.",
+    help=(
+        "Disconnect a peer whose first message is larger. Later messages may be as large as the "
+        "protocol allows."
+    ),
     value="OCTETS",
     rare=True,
 )
 UNFINISHED_BOUND = Setting(
-    help="Bound of the unfinished messages of all connections together. Above it, the peer that sent the most is "
-    "disconnected.",
+    help=(
+        "Bound of the unfinished messages of all connections together. Above it, the peer that sent "
+        "the most is disconnected."
+    ),
     value="OCTETS",
     rare=True,
 )

@@ -1,7 +1,8 @@
-"""Sources of settings: the command line, environment variables, a TOML file with a table for each server.
+"""Sources of settings: command line, environment variables, and a TOML file.
 
-The first source that has a setting decides; without one its default holds. Every fault is collected, so that a
-user can fix a file in one pass. A `ServerConfiguration` is what a server was started with: it can be read again.
+A file has a table for each server. The first source that has a setting decides; without one its default holds. Every fault is
+collected, so that a user can fix a file in one pass. A `ServerConfiguration` is what a server was
+started with: it can be read again.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ class ServerConfiguration(msgspec.Struct):
         return self.section.build({key: found.value for key, found in held.items()})
 
     def read_again(self, environment: Mapping[str, str]) -> dict[str, Any]:
-        """Return the settings that have changed, by parameter; one that is no longer set has its default.
+        """Return the changed settings by parameter; one that is no longer set has its default.
 
         Raises:
             ConfigurationError: the file cannot be used; nothing has changed then.
@@ -114,7 +115,8 @@ def read_found(
 ) -> dict[str, Found]:
     """Return what file and environment set of a section, by key.
 
-    Tables of other sections are not read; a table that is no section is a fault, as it was meant to be one.
+    Tables of other sections are not read; a table that is no section is a fault, as it was meant to
+    be one.
 
     Raises:
         ConfigurationError: a name is unknown, or a value has another type or is out of bounds.
@@ -129,7 +131,7 @@ def read_found(
 
 
 def read_tables(file: Path) -> Tables:
-    """Return the tables of a file; raises ConfigurationError if it cannot be read or is not TOML."""
+    """Return the tables of a file; raises ConfigurationError if it cannot be used."""
     try:
         return read_toml(file)
     except TomlFileError as error:
@@ -161,7 +163,7 @@ def _find_strangers_below(first: str, below: Tables, known: Mapping[tuple[str, .
 
 
 def find_faults(section: Section, found: Mapping[str, Found]) -> Iterator[Fault]:
-    """Yield a fault for each value that the server would refuse, and for values that exclude each other."""
+    """Yield a fault for each value that the server would refuse, and for their combination."""
     for key, each in found.items():
         setting = section.find(key)
         if setting is None or setting.check is None:
@@ -181,7 +183,7 @@ def find_faults(section: Section, found: Mapping[str, Found]) -> Iterator[Fault]
 def read_section(
     section: Section, tables: Tables, *, file: Path | None, environment: Mapping[str, str]
 ) -> tuple[dict[str, Found], list[Fault]]:
-    """Return what file and environment set of a section and can be used, by key, and the faults of the rest."""
+    """Return the usable values of a section in file and environment, by key, and the faults."""
     reader = _Reader(section)
     below: Any = tables
     for key in section.keys:
@@ -202,7 +204,8 @@ def read_command_line(
         assignments: ``KEY=VALUE`` of each ``--set``.
 
     Raises:
-        ConfigurationError: a key is unknown or set twice, or a value has another type or is out of bounds.
+        ConfigurationError: a key is unknown or set twice, or a value has another type or is out of
+        bounds.
     """
     reader = _Reader(section)
     for setting in section.settings:
@@ -232,7 +235,7 @@ class _Reader:
         self.faults: list[Fault] = []
 
     def read_table(self, table: Tables, base: Path, group: str = "") -> None:
-        """Read a table of the file, and the tables of groups in it; relative paths begin at `base`."""
+        """Read a table of the file and its groups; relative paths begin at `base`."""
         base = base.absolute()
         for key, value in table.items():
             name = f"{group}.{key}" if group else key
@@ -271,7 +274,7 @@ class _Reader:
 
 
 def _split(text: str) -> list[object]:
-    """Return the values in a text: a TOML array, or texts with commas between them; raises ValueError."""
+    """Return the values in a TOML array, or between commas; raises ValueError."""
     if not text.startswith("["):
         return [word.strip() for word in text.split(",") if word.strip()]
     try:

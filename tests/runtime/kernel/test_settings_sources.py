@@ -1,4 +1,4 @@
-"""Sources of settings: command line before environment before file, and a fault for everything that is wrong."""
+"""Sources of settings: their order, and a fault for everything that is wrong."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Publish."""
 
-    folders: Annotated[tuple[str, ...], Setting(help="What.", value="FOLDER", argument=True, paths_end="")]
+    folders: Annotated[tuple[str, ...], Setting(help=("What."), value="FOLDER", argument=True, paths_end="")]
     endpoint: Annotated[str, Setting(help="Where.")] = "tcp://127.0.0.1:5670"
     curve: Annotated[Path | None, Setting(help="Key.")] = None
     report_every: Annotated[float, Meta(ge=0), Setting(help="How often.", rare=True)] = 600
@@ -69,13 +69,14 @@ def faults(folder: Path, text: str, environment: dict[str, str] | None = None) -
 def test_values_have_their_kind_and_paths_begin_at_the_file(tmp_path: Path) -> None:
     found = read(
         tmp_path,
-        'folders = ["a", "b=/x", "b=/", "/c"]\ncurve = "keys/me.key_secret"\nreport-every = 3\nsize = 9\nquiet = true\n',
+        'folders = ["a", "b=/x", "b=/", "/c"]\ncurve = "keys/me.key_secret"\n'
+        "report-every = 3\nsize = 8\nquiet = true\n",
     )
     assert {key: each.value for key, each in found.items()} == {
         "folders": (f"{tmp_path}/a", f"{tmp_path}/b=/x", f"{tmp_path}/b=/", "/c"),
         "curve": tmp_path / "keys" / "me.key_secret",
         "report-every": 3.0,
-        "size": 9,
+        "size": 8,
         "quiet": True,
     }
 
