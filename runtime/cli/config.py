@@ -15,7 +15,7 @@ from specwire.runtime.cli.config_faults import describe_faults, fail_with
 from specwire.runtime.cli.config_option import FILE_VARIABLE, configure
 from specwire.runtime.cli.config_sections import SECTIONS, load_section
 from specwire.runtime.cli.config_units import systemd
-from specwire.runtime.cli.console import fail, meant, output, print_json, wide_output
+from specwire.runtime.cli.console import fail, meant, new_table, output, print_json, wide_output
 from specwire.runtime.kernel.settings import Section, Setting
 from specwire.runtime.kernel.settings_sources import (
     ConfigurationError,
@@ -96,9 +96,8 @@ def show(
         print_json(held)
         return
     from rich.markup import escape
-    from rich.table import Table
 
-    table = Table("section", "key", "value", "from")
+    table = new_table("section", "key", "value", "from")
     for section in held:
         for row in section["settings"]:
             value = "" if row["value"] is None else row["value"]

@@ -162,7 +162,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line with `arguments` (default: the process's own); always ends by SystemExit."""
     try:
         words = None if arguments is None else list(arguments)
-        sys.exit(app(words, prog_name="specwire", standalone_mode=False))
+        sys.exit(app(words, prog_name="specwire", standalone_mode=False) or 0)
     except KeyboardInterrupt:
         sys.exit(130)
     except typer.Abort:

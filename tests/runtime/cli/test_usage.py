@@ -68,3 +68,20 @@ def test_a_code_that_does_not_exist(code: str, told: str, capfd: pytest.CaptureF
     outcome = specwire(capfd, "explain", code)
     assert outcome.status == 2 and told in outcome.err
     assert outcome.err.endswith("docs/reference/diagnostics.md lists them all\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "decode filemq aaa3070000000000100000",
+        "show ir filemq",
+        "show machine filemq",
+        "config show",
+        "diff filemq libfilemq",
+    ],
+)
+def test_tables_have_no_lines_in_a_pipe(words: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """For programs such as grep and cut."""
+    outcome = specwire(capfd, *words.split())
+    assert outcome.err == ""
+    assert outcome.out and not re.search("[─-╿]", outcome.out)
