@@ -14,7 +14,7 @@ A server has a frozen msgspec struct. The annotation of a field states its type,
         ] = 600
         capture: CaptureSettings = CaptureSettings()
 
-A rule about several fields is a ``ValueError`` that the struct's ``__post_init__`` raises.
+Without a `Setting`, the help is the description of `msgspec.Meta`. A rule about several fields is a ``ValueError`` that the struct's ``__post_init__`` raises.
 
 `describe_settings` returns the `Section` that the command line, the TOML file, environment
 variables, ``config check|show|example``, SIGHUP reload, systemd units and the tables of the
@@ -29,10 +29,10 @@ from __future__ import annotations
 import inspect
 import math
 import os
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
-from types import NoneType, UnionType
+from types import GenericAlias, NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -182,19 +182,17 @@ def describe_settings(name: str, struct: type[msgspec.Struct]) -> Section:
 
 def complete(setting: Setting, hint: Any, **attributes: Any) -> Setting:
     """Return a setting with kind and words of a type hint, and other attributes as given."""
-    kind, bounds = hint, msgspec.Meta()
-    if get_origin(hint) is Annotated:
-        kind, *extras = get_args(hint)
-        bounds = next((extra for extra in extras if isinstance(extra, msgspec.Meta)), bounds)
-    kind = _without_none(kind)
+    kind, bounds = _unwrap(hint)
     is_list = get_origin(kind) in (list, tuple)
-    single = get_args(kind)[0] if is_list else kind
-    checked, words = _bound(single, bounds)
     if is_list:
-        whole: Any = tuple[checked, ...] if get_origin(kind) is tuple else list[checked]
-        checked, words = whole, f"a list of {words} in [ ]"
+        single, own_bounds = _unwrap(get_args(kind)[0])
+        checked, words = _bound(single, [*own_bounds, *bounds])
+        items = (checked, ...) if get_origin(kind) is tuple else (checked,)
+        checked, words = GenericAlias(get_origin(kind), items), f"a list of {words} in [ ]"
+    else:
+        checked, words = _bound(kind, bounds)
     return msgspec.structs.replace(
-        setting, kind=checked, expected=words, is_list=is_list, is_flag=single is bool, **attributes
+        setting, kind=checked, expected=words, is_list=is_list, is_flag=kind is bool, **attributes
     )
 
 
@@ -206,15 +204,20 @@ def _settings_of(struct: type[msgspec.Struct], group: str) -> Iterator[Setting]:
         if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
             yield from _settings_of(hint, f"{parameter}.")
             continue
-        declared = next(extra for extra in get_args(hint) if isinstance(extra, Setting))
+        described = "".join(meta.description or "" for meta in _unwrap(hint)[1][-1:])
+        declared = next((one for one in get_args(hint) if isinstance(one, Setting)), Setting(help=described))
         yield complete(
             declared,
             hint,
             key=parameter.replace("_", "-"),
             parameter=parameter,
-            default=None if field.required else field.default,
+            default=None if field.required else _default_of(field),
             required=field.required,
         )
+
+
+def _default_of(field: msgspec.structs.FieldInfo) -> Any:
+    return field.default_factory() if field.default is msgspec.NODEFAULT else field.default
 
 
 def _build(struct: type[msgspec.Struct], values: Mapping[str, Any]) -> Any:
@@ -225,26 +228,39 @@ def _build(struct: type[msgspec.Struct], values: Mapping[str, Any]) -> Any:
     return struct(**own)
 
 
-def _without_none(kind: Any) -> Any:
-    if get_origin(kind) not in (Union, UnionType):
-        return kind
-    (only,) = (each for each in get_args(kind) if each is not NoneType)
-    return only
+def _unwrap(hint: Any) -> tuple[Any, list[msgspec.Meta]]:
+    """Return a type without annotations and None, and the bounds among the annotations."""
+    bounds: list[msgspec.Meta] = []
+    while True:
+        if get_origin(hint) is Annotated:
+            hint, *extras = get_args(hint)
+            bounds += [extra for extra in extras if isinstance(extra, msgspec.Meta)]
+        elif get_origin(hint) in (Union, UnionType):
+            (hint,) = (each for each in get_args(hint) if each is not NoneType)
+        else:
+            return hint, bounds
 
 
-def _bound(kind: Any, bounds: msgspec.Meta) -> tuple[Any, str]:
+def _bound(kind: Any, bounds: Sequence[msgspec.Meta]) -> tuple[Any, str]:
     """Return what msgspec checks of one value, and the same in words."""
     if isinstance(kind, type) and issubclass(kind, Enum):
         return kind, _choice([str(each.value) for each in kind])
     if get_origin(kind) is Literal:
         return kind, _choice([str(each) for each in get_args(kind)])
+    if get_origin(kind) in (dict, Mapping):
+        return kind, "a table { }"
     if kind is str:
-        return Annotated[str, msgspec.Meta(min_length=1)], _WORDS[str]
-    least, most = bounds.ge, bounds.le
-    words = _WORDS[kind]
-    if least is not None:
-        words += f" of at least {least:g}" if most is None else f" from {least:g} to {most:g}"
-    return Annotated[kind, bounds], words
+        bounds = [msgspec.Meta(min_length=1), *bounds]
+    least, above, most = (
+        next((value for bound in bounds if (value := getattr(bound, name)) is not None), None)
+        for name in ("ge", "gt", "le")
+    )
+    limits = {"of at least": least, "above": above, "of at most": most}
+    words = " and ".join(f"{word} {limit:g}" for word, limit in limits.items() if limit is not None)
+    if least is not None and most is not None:
+        words = f"from {least:g} to {most:g}"
+    words = f"{_WORDS[kind]} {words}".rstrip()
+    return Annotated[(kind, *bounds)] if bounds else kind, words
 
 
 def _choice(values: list[str]) -> str:

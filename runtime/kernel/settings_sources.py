@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin
 
 import msgspec
 
@@ -265,22 +265,24 @@ class _Reader:
         try:
             if setting.key in self.found:
                 raise ValueError(f"{setting.key} is set twice")
-            if setting.is_list and as_text and isinstance(value, str):
-                value = _split(value)
+            if as_text and isinstance(value, str):
+                value = _parse(value, setting)
             converted = setting.convert(value, base=base, as_text=as_text)
             self.found[setting.key] = Found(converted, place.source, place.keys)
         except ValueError as error:
             self.faults.append(msgspec.structs.replace(place, reason=str(error)))
 
 
-def _split(text: str) -> list[object]:
-    """Return the values in a TOML array, or between commas; raises ValueError."""
-    if not text.startswith("["):
+def _parse(text: str, setting: Setting) -> Any:
+    """Return the values of a list or table that a text states; raises ValueError."""
+    if get_origin(setting.kind) in (dict, Mapping) or (setting.is_list and text.startswith("[")):
+        try:
+            return tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            raise ValueError(f"expected {setting.expected} as in TOML, not {text!r}") from None
+    if setting.is_list:
         return [word.strip() for word in text.split(",") if word.strip()]
-    try:
-        return list(tomllib.loads(f"values = {text}")["values"])
-    except tomllib.TOMLDecodeError:
-        raise ValueError(f"expected a TOML array, or texts with commas between them, not {text!r}") from None
+    return text
 
 
 def _nearest_key(name: str, section: Section) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,6 +12,7 @@ import pytest
 from msgspec import Meta
 
 from specwire.runtime.kernel.settings import Setting, describe_settings
+from specwire.runtime.kernel.settings_sources import ConfigurationError, read_command_line
 
 
 class Colour(Enum):
@@ -38,6 +40,19 @@ class Declared(Base, frozen=True, kw_only=True):
     names: Annotated[tuple[str, ...], Setting(help="Names.", value="NAME", argument=True)]
     mode: Annotated[Literal["a", "b"] | None, Setting(help="Mode.")] = None
     group: Group = Group()
+
+
+Text = Annotated[str, Meta(max_length=3, description="Short text.")]
+
+
+class Plain(msgspec.Struct, frozen=True, kw_only=True):
+    """A struct that knows nothing of settings."""
+
+    text: Annotated[Text, Meta(description="A name.")] = ""
+    texts: Annotated[tuple[Text, ...], Meta(description="Names.")] = ()
+    pause_s: Annotated[float, Meta(gt=0, le=9), Meta(description="A pause.")] = 5.0
+    small: Annotated[int, Meta(le=3)] = 1
+    headers: Annotated[Mapping[str, str], Meta(description="Properties.")] = {}
 
 
 SECTION = describe_settings("some.server", Declared)
@@ -112,3 +127,28 @@ def test_build() -> None:
 def test_missing() -> None:
     assert [each.key for each in SECTION.missing(())] == ["names"]
     assert SECTION.missing(("names",)) == []
+
+
+def test_a_struct_with_bounds_and_descriptions_only() -> None:
+    plain = describe_settings("zre.join", Plain).settings
+    assert [(each.key, each.help, each.expected) for each in plain] == [
+        ("text", "A name.", "text"),
+        ("texts", "Names.", "a list of text in [ ]"),
+        ("pause-s", "A pause.", "a number above 0 and of at most 9"),
+        ("small", "", "a whole number of at most 3"),
+        ("headers", "Properties.", "a table { }"),
+    ]
+    assert [each.default for each in plain] == ["", (), 5.0, 1, {}]
+    for setting, value in zip(plain, ("long", ["long"], 0, 4, {"a": 1}), strict=True):
+        with pytest.raises(ValueError, match="expected "):
+            setting.convert(value, base=Path())
+
+
+def test_values_of_such_a_struct() -> None:
+    section = describe_settings("zre.join", Plain)
+    found = read_command_line(section, {}, ['headers={X-A = "1"}', "texts=a,b", "pause-s=9", "text=abc"])
+    assert section.build({key: each.value for key, each in found.items()}) == Plain(
+        headers={"X-A": "1"}, texts=("a", "b"), pause_s=9.0, text="abc"
+    )
+    with pytest.raises(ConfigurationError, match="--set headers: expected a table"):
+        read_command_line(section, {}, ["headers=X-A=1"])

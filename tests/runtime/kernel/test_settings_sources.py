@@ -159,7 +159,7 @@ def test_a_variable_can_have_an_array_for_texts_with_commas(tmp_path: Path) -> N
         ("SIZE", "10", "expected a whole number from 1 to 9, not '10'"),
         ("REPORT_EVERY", "inf", "expected a number of at least 0, not inf"),
         ("CURVE", "", "expected a path, not ''"),
-        ("FOLDERS", "[a", "expected a TOML array, or texts with commas between them, not '[a'"),
+        ("FOLDERS", "[a", "expected a list of text in [ ] as in TOML, not '[a'"),
         ("QUIT", "1", "unknown setting; did you mean 'SPECWIRE_FILEMQ_SERVE_QUIET'?"),
     ],
 )
