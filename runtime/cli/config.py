@@ -30,13 +30,16 @@ from specwire.runtime.kernel.settings_sources import (
 
 EXIT_STATUSES = "Exit status: 0; 2 for a configuration that cannot be used, and for usage."
 
-app = typer.Typer(help="Check the configuration of servers, and show what holds.", no_args_is_help=True)
+app = typer.Typer(
+    help="Check the settings of servers, print them, write an example or a systemd unit.",
+    no_args_is_help=True,
+)
 
 SectionArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="SECTION…",
-        help=f"Servers: {', '.join(SECTIONS)}; default: all that there are, or those in the file.",
+        help=f"Servers: {', '.join(SECTIONS)}; default: those in the file, or all.",
         show_default=False,
     ),
 ]
@@ -49,7 +52,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for progra
 
 @app.callback()
 def config() -> None:
-    """Check the configuration of servers, show what holds, and write one to begin with."""
+    """Check the settings of servers, print them, write an example or a systemd unit."""
 
 
 @app.command(epilog=EXIT_STATUSES)
@@ -57,7 +60,7 @@ def check(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The configuration.", show_default=False)],
     as_json: JsonOption = False,
 ) -> None:
-    """Say everything that is wrong with a file, each with its line and key."""
+    """Report all faults of a file, each with its line and key."""
     faults: list[Fault] = []
     sections: list[str] = []
     try:
@@ -89,7 +92,7 @@ def show(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what holds for a server that is started here and now, and where each value comes from."""
+    """Print the settings of a server that is started here and now, and the source of each."""
     names = _wanted(sections) or _present(_tables_of(file)) or list(SECTIONS)
     held = [_describe(configure(name, file)) for name in names]
     if as_json:
@@ -107,7 +110,7 @@ def show(
 
 @app.command(epilog="Exit status: 0; 2 for usage.")
 def example(sections: SectionArgument = None) -> None:
-    """Write a configuration with every key to standard output: what it means, and its default."""
+    """Print a configuration with every key as a comment: its meaning and its default."""
     names = _wanted(sections) or list(SECTIONS)
     output().print(
         "\n".join(example_of(load_section(name)) for name in names), markup=False, soft_wrap=True, end=""
@@ -180,7 +183,7 @@ def _plain(value: Any) -> str:
 
 
 def example_of(section: Section) -> str:
-    """Return the text of a section whose keys are all commented out, so that it can be used as it is."""
+    """Return the text of a section with all keys as comments, which is a valid file."""
     head = f"# `specwire {section.name.replace('.', ' ')}`: {section.title}\n[{section.name}]\n"
     return head + "\n".join(map(_lines_of, section.settings))
 
@@ -199,7 +202,7 @@ def _lines_of(setting: Setting) -> str:
 
 
 def _value_of(setting: Setting) -> Any:
-    """Return the default, or something of the right kind where there is none."""
+    """Return the default, or a value of the right type if there is none."""
     if setting.default is not None:
         return setting.default.value if isinstance(setting.default, Enum) else setting.default
     for sample in ("…", 1, True):
@@ -213,5 +216,5 @@ def _value_of(setting: Setting) -> Any:
 
 
 def _toml(value: Any) -> str:
-    """Return a value as TOML, whose texts, numbers and lists of these read as those of JSON."""
+    """Return a value as TOML; its texts, numbers and lists are written as in JSON."""
     return json.dumps(value, ensure_ascii=False, default=str)

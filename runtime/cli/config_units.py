@@ -28,7 +28,7 @@ NOT_RELOADED = ("pipeline.watch",)
 
 STOPPING = {
     "pipeline.watch": """\
-# The watch ends its Java process itself, after the batch in hand; the answers that follow may take minutes.
+# The watch stops its Java process itself after the current batch. The answers may take minutes.
 KillMode=mixed
 TimeoutStopSec=600
 """
@@ -49,14 +49,14 @@ Type=notify
 ExecStart={program} {command} --config {file}{instance}
 {reload}Restart=on-failure
 RestartSec=2
-# What is wrong with the configuration does not mend itself.
+# A restart does not fix a faulty configuration.
 RestartPreventExitStatus=2
 {stopping}LimitNOFILE=65536
 
 User=specwire
 StateDirectory=specwire
 CacheDirectory=specwire
-# Several servers have these folders in common, and one that stops must not take the others' sockets away.
+# Several servers share these folders. Stopping one must not remove the sockets of the others.
 RuntimeDirectory=specwire
 RuntimeDirectoryPreserve=yes
 WorkingDirectory=%S/specwire
@@ -75,7 +75,7 @@ ProtectKernelModules=yes
 ProtectKernelTunables=yes
 PrivateDevices=yes
 PrivateTmp=yes
-# libzmq asks the kernel for the interfaces, by netlink, whenever it binds, and aborts where it may not.
+# libzmq reads the network interfaces over netlink when it binds, and aborts if it cannot.
 RestrictAddressFamilies=AF_INET AF_INET6 AF_NETLINK AF_UNIX
 RestrictNamespaces=yes
 RestrictRealtime=yes
@@ -121,7 +121,7 @@ def unit_of(section: str, file: Path, program: str) -> str:
         file=file,
         program=program,
         reload="ExecReload=/bin/kill -HUP $MAINPID\n" if reloads else "",
-        again="; systemctl reload has it read that again" if reloads else "",
+        again="; `systemctl reload` makes it read the file again" if reloads else "",
         instance=f" {instance}" if instance else "",
         stopping=STOPPING.get(section, "TimeoutStopSec=60\n"),
         writing=f"ReadWritePaths={' '.join(writing)}\n" if writing else "",

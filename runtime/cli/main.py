@@ -45,7 +45,7 @@ COMMANDS: Mapping[str, str] = {
     "keys": "Make the CURVE keys of a peer.",
     "bridge": "Let clients that speak one dialect use a server that speaks another.",
     "capture": "Record what two peers say, and look after captures.",
-    "config": "Check the configuration of servers, show what holds, write one to begin with.",
+    "config": "Check the settings of servers, print them, write an example or a systemd unit.",
     "peer": "Hold random valid conversations with a peer, and tell what it does against the machine.",
     "replay": "Play a recorded side against a live peer, and compare the answers.",
     "pipeline": "Decode captures on Spark into typed tables and a report.",
