@@ -1,9 +1,10 @@
 """Manual pages of the command line, written from its help: ``make man``.
 
 ``python scripts/man_pages.py build/man`` writes ``specwire.1``, a page for each group of commands
-(``specwire-filemq.1``) and one for each command (``specwire-filemq-serve.1``). The input is the commands that the
-program runs, so a page and ``--help`` agree. Pages are ASCII: other characters are written as groff escapes, so
-``man``, ``groff -man`` and ``mandoc`` show them without a choice of encoding.
+(``specwire-filemq.1``) and one for each command (``specwire-filemq-serve.1``). The input is the
+commands that the program runs, so a page and ``--help`` agree. Pages are ASCII: other characters
+are written as groff escapes, so ``man``, ``groff -man`` and ``mandoc`` show them without a choice
+of encoding.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +29,6 @@ _OF_GROUPS = "that of the command; 2 for a command that does not exist."
 
 _LAYOUT = (".nh", ".ad l")
 """Neither hyphens nor stretched spaces, so that commands and options can be copied and searched."""
-
-_VALUES = {
-    "str": "TEXT",
-    "path": "PATH",
-    "int": "NUMBER",
-    "int range": "NUMBER",
-    "float": "NUMBER",
-    "float range": "NUMBER",
-}
-"""Names of values in place of the types that ``--help`` shows, such as ``<int range>``."""
 
 _ESCAPES = {
     "\\": r"\e",
@@ -100,7 +92,8 @@ def _lines(words: str, command: Any) -> Iterator[str]:
     yield ".SH NAME"
     yield f"{_escape(page_name(words))} \\- {_text(_summary(paragraphs[0]))}"
     yield ".SH SYNOPSIS"
-    rest = ["COMMAND", "[ARGUMENTS]"] if below else [_argument(argument) for argument in arguments]
+    pieces = chain.from_iterable(argument.get_usage_pieces(context) for argument in arguments)
+    rest = ["COMMAND", "[ARGUMENTS]"] if below else pieces
     yield " ".join([f"\\fB{_escape(words)}\\fR", "[OPTIONS]", *map(_escape, rest)])
     yield ".SH DESCRIPTION"
     for number, paragraph in enumerate(paragraphs):
@@ -113,7 +106,7 @@ def _lines(words: str, command: Any) -> Iterator[str]:
     elif arguments:
         yield ".SH ARGUMENTS"
         for argument in arguments:
-            yield from _item(f"\\fI{_escape(_argument(argument))}\\fR", argument.get_help_record(context)[1])
+            yield from _item(f"\\fI{_escape(argument.metavar)}\\fR", argument.get_help_record(context)[1])
     yield ".SH OPTIONS"
     for option in options:
         spelling, about = option.get_help_record(context)
@@ -149,22 +142,12 @@ def _summary(paragraph: str) -> str:
     return sentence if sentence[:2].isupper() else sentence[:1].lower() + sentence[1:]
 
 
-def _argument(parameter: Any) -> str:
-    """Return an argument as the synopsis has it: ``[MESSAGE]``, ``FOLDER...``."""
-    shown: str = parameter.metavar or parameter.name.upper()
-    if parameter.nargs == -1 and not shown.endswith("..."):
-        shown += "..."
-    return shown if parameter.required or shown.startswith("[") else f"[{shown}]"
-
-
 def _option(spelling: str) -> str:
-    """Return ``--port <int range>`` as roff: names bold, the value italic."""
-    names, _, value = spelling.partition(" <" if " <" in spelling else " ")
-    if " / " in spelling:
-        names, value = spelling, ""
-    value = value.removesuffix(">")
-    bold = ", ".join(f"\\fB{_escape(name)}\\fR" for name in re.split(r", | / ", names))
-    return bold + (f" \\fI{_escape(_VALUES.get(value, value))}\\fR" if value else "")
+    """Return ``-r, --rank NUMBER`` as roff: names bold, the value italic."""
+    *names, last = re.split(r", | / ", spelling)
+    last, _, value = last.partition(" ")
+    bold = ", ".join(f"\\fB{_escape(name)}\\fR" for name in (*names, last))
+    return bold + (f" \\fI{_escape(value)}\\fR" if value else "")
 
 
 def _statuses(text: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from specwire.runtime.cli.capture_progress import show_progress
-from specwire.runtime.cli.console import output, print_json, wide_output
+from specwire.runtime.cli.console import new_table, output, print_json, wide_output
 from specwire.runtime.quantities import show_count
 
 if TYPE_CHECKING:
@@ -112,12 +112,11 @@ def _print(sentence: str) -> None:
 
 def _print_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], numbers: tuple[int, ...]) -> None:
     from rich import box
-    from rich.table import Table
     from rich.text import Text
 
     from specwire.runtime.log.text import show
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = new_table(box=box.SIMPLE_HEAD, pad_edge=False)
     for at, name in enumerate(head):
         table.add_column(name, justify="right" if at in numbers else "left", overflow="fold")
     for row in rows:

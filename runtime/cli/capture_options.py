@@ -1,58 +1,25 @@
-"""Options of every server that writes captures: what is kept of them, and what they leave to the traffic."""
+"""The options `--capture-…` of servers whose settings are parameters of their command."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from specwire.runtime.cli.config_option import option_from
+from specwire.runtime.kernel.settings_groups import CaptureSettings
 
 if TYPE_CHECKING:
     from specwire.runtime.capture import Limits
 
-CaptureKeepOption = Annotated[
-    str | None,
-    typer.Option(
-        "--capture-keep",
-        metavar="AGE",
-        help="Delete segments that are older, such as 12h or 7d.",
-        show_default=False,
-    ),
-]
-
-CaptureMaxOption = Annotated[
-    str | None,
-    typer.Option(
-        "--capture-max",
-        metavar="SIZE",
-        help="Delete the oldest segments when all are larger, such as 500M or 20G.",
-        show_default=False,
-    ),
-]
-
-CapturePayloadOption = Annotated[
-    str,
-    typer.Option(
-        "--capture-payload",
-        metavar="POLICY",
-        help="What is written of payloads: keep, cut:OCTETS, hash or omit.",
-    ),
-]
-
-CaptureFreeOption = Annotated[
-    str | None,
-    typer.Option(
-        "--capture-free",
-        metavar="SIZE",
-        help="Rather drop messages than leave less of the disk free. By default 256M, or a twentieth of it.",
-        show_default=False,
-    ),
-]
+CaptureKeepOption = Annotated[str | None, option_from(CaptureSettings, "keep", "--capture-keep")]
+CaptureMaxOption = Annotated[str | None, option_from(CaptureSettings, "max", "--capture-max")]
+CapturePayloadOption = Annotated[str, option_from(CaptureSettings, "payload", "--capture-payload")]
+CaptureFreeOption = Annotated[str | None, option_from(CaptureSettings, "free", "--capture-free")]
 
 
 def read_capture_limits(
     keep: str | None = None, most: str | None = None, payload: str = "keep", free: str | None = None
 ) -> Limits:
-    """Return what the four options ask for, as `Tap.open` takes it; ValueError that names the option."""
+    """Return the limits for `Tap.open`; raises ValueError that names the option."""
     from specwire.runtime.capture import Limits
     from specwire.runtime.capture.amounts import parse_age, parse_size
     from specwire.runtime.capture.policy import parse_payload

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, with the line of the file that it is in."""
+"""Faults of a configuration as text, with their lines in the file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import tomllib
 from typing import NoReturn
 
 from specwire.runtime.cli.console import fail
-from specwire.runtime.configuration.faults import ConfigurationError, Fault, Keys
+from specwire.runtime.kernel.settings_sources import ConfigurationError, Fault, Keys
 from specwire.runtime.log.text import show
 
 
@@ -16,23 +16,27 @@ def fail_with(error: ConfigurationError) -> NoReturn:
 
 
 def describe_faults(error: ConfigurationError) -> list[str]:
-    """Return a line for each fault: ``FILE:LINE: KEY: REASON``, in the order of the file."""
+    """Return a line for each fault, in the order of the file.
+
+    The form is ``FILE:LINE: KEY: REASON``, ``VARIABLE: REASON`` or ``OPTION: REASON``.
+    """
     lines = _lines_of(error)
-    ordered = sorted(error.faults, key=lambda fault: (bool(fault.variable), _line(fault, lines)))
+    ordered = sorted(error.faults, key=lambda fault: (bool(fault.source), _line(fault, lines)))
     return [show(_describe(fault, error, lines)) for fault in ordered]
 
 
 def _describe(fault: Fault, error: ConfigurationError, lines: dict[Keys, int]) -> str:
-    if fault.variable:
-        return f"{fault.variable}: {fault.reason}"
+    if fault.source or error.file is None:
+        return str(fault)
     line = _line(fault, lines)
-    return f"{error.file}:{line}: {fault.reason}" if line else f"{error.file}: {fault.reason}"
+    return f"{error.file}:{line}: {fault}" if line else f"{error.file}: {fault}"
 
 
 def _line(fault: Fault, lines: dict[Keys, int]) -> int:
     """Return the line of a fault from 1; 0 where there is none.
 
-    ``[a.b]`` names the table ``a`` without being it, and what is inside a value has the line of the value.
+    ``[a.b]`` names the table ``a`` without being it, and what is inside a value has the line of the
+    value.
     """
     for length in range(len(fault.keys), 0, -1):
         keys = fault.keys[:length]

@@ -12,10 +12,9 @@ from typing import Annotated
 import typer
 
 from specwire.runtime.cli.config_faults import fail_with
-from specwire.runtime.cli.config_option import read_found
 from specwire.runtime.cli.config_sections import SECTIONS, load_section
 from specwire.runtime.cli.console import fail, meant, output
-from specwire.runtime.configuration.faults import ConfigurationError
+from specwire.runtime.kernel.settings_sources import ConfigurationError, read_found
 
 FILE = Path("/etc/specwire/specwire.toml")
 STATE = Path("/var/lib/specwire")
@@ -27,12 +26,9 @@ INSTANCES: Mapping[str, str] = {"norfab.worker": "--name %i"}
 NOT_RELOADED = ("pipeline.watch",)
 """Sections of commands that SIGHUP ends."""
 
-WRITTEN = ("capture", "inbox", "folder", "digests", "out")
-"""Settings that name a folder to write to."""
-
 STOPPING = {
     "pipeline.watch": """\
-# The watch ends its Java process itself, after the batch in hand; the answers that follow may take minutes.
+# The watch stops its Java process itself after the current batch. The answers may take minutes.
 KillMode=mixed
 TimeoutStopSec=600
 """
@@ -53,14 +49,14 @@ Type=notify
 ExecStart={program} {command} --config {file}{instance}
 {reload}Restart=on-failure
 RestartSec=2
-# What is wrong with the configuration does not mend itself.
+# A restart does not fix a faulty configuration.
 RestartPreventExitStatus=2
 {stopping}LimitNOFILE=65536
 
 User=specwire
 StateDirectory=specwire
 CacheDirectory=specwire
-# Several servers have these folders in common, and one that stops must not take the others' sockets away.
+# Several servers share these folders. Stopping one must not remove the sockets of the others.
 RuntimeDirectory=specwire
 RuntimeDirectoryPreserve=yes
 WorkingDirectory=%S/specwire
@@ -79,7 +75,7 @@ ProtectKernelModules=yes
 ProtectKernelTunables=yes
 PrivateDevices=yes
 PrivateTmp=yes
-# libzmq asks the kernel for the interfaces, by netlink, whenever it binds, and aborts where it may not.
+# libzmq reads the network interfaces over netlink when it binds, and aborts if it cannot.
 RestrictAddressFamilies=AF_INET AF_INET6 AF_NETLINK AF_UNIX
 RestrictNamespaces=yes
 RestrictRealtime=yes
@@ -104,7 +100,7 @@ def systemd(
         ),
     ] = None,
 ) -> None:
-    """Write a unit for systemd to standard output; where FILE is there, the unit may write what FILE names."""
+    """Write a unit for systemd to standard output. It may write the folders that FILE names."""
     if section not in SECTIONS:
         fail(f"there is no section {section!r}{meant(section, SECTIONS)}; there are {', '.join(SECTIONS)}")
     file = file.absolute()
@@ -125,7 +121,7 @@ def unit_of(section: str, file: Path, program: str) -> str:
         file=file,
         program=program,
         reload="ExecReload=/bin/kill -HUP $MAINPID\n" if reloads else "",
-        again="; systemctl reload has it read that again" if reloads else "",
+        again="; `systemctl reload` makes it read the file again" if reloads else "",
         instance=f" {instance}" if instance else "",
         stopping=STOPPING.get(section, "TimeoutStopSec=60\n"),
         writing=f"ReadWritePaths={' '.join(writing)}\n" if writing else "",
@@ -137,10 +133,11 @@ def _written_by(section: str, file: Path) -> Sequence[str]:
     if not file.exists():
         return ()
     try:
-        found = read_found(load_section(section), file, {})
+        known = load_section(section)
+        found = read_found(known, SECTIONS, file, {})
     except ConfigurationError as error:
         fail_with(error)
-    folders = [found[key].value for key in WRITTEN if key in found]
+    folders = [found[each.key].value for each in known.settings if each.writes and each.key in found]
     outside = [folder for folder in folders if not folder.is_relative_to(STATE)]
     for folder in outside:
         if fault := _fault_in_word(folder):

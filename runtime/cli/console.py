@@ -18,6 +18,7 @@ from specwire.runtime.log.text import show, show_json
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 BY_SIGNAL = 128
 """Added by shells to a signal's number for the exit status of a process that it ended."""
@@ -62,6 +63,15 @@ def wide_output() -> Console:
     if not console.is_terminal:
         console.width = max(console.width, PIPE_COLUMNS)
     return console
+
+
+def new_table(*heads: str, **options: Any) -> Table:
+    """Return a table with lines around its cells on a terminal, and without them in a pipe or file."""
+    from rich.table import Table
+
+    if not output().is_terminal:
+        options |= {"box": None, "pad_edge": False, "padding": (0, 2, 0, 0), "header_style": ""}
+    return Table(*heads, **options)
 
 
 @cache

@@ -7,7 +7,7 @@ from enum import IntEnum
 from types import ModuleType
 from typing import Any
 
-from specwire.runtime.cli.console import output
+from specwire.runtime.cli.console import new_table, output
 from specwire.runtime.log.text import show
 
 SHOWN_OCTETS = 48
@@ -32,18 +32,17 @@ def grammar_name(attribute: str) -> str:
 
 def show_message(package: ModuleType, message: Any, frames: Sequence[bytes]) -> None:
     """Print a message with its frames."""
-    from rich.table import Table
     from rich.text import Text
 
     console = output()
     console.print(Text(f"{message.PROTOCOL} {type(message).__name__} ({message.NAME})", style="bold"))
-    wire = Table(title="frames", title_justify="left")
+    wire = new_table(title="frames", title_justify="left")
     for head in ("frame", "octets", "content"):
         wire.add_column(head, overflow="fold", justify="right" if head == "octets" else "left")
     for index, frame in enumerate(frames):
         wire.add_row(str(index), str(len(frame)), Text(preview(frame)))
     console.print(wire)
-    table = Table(title="fields", title_justify="left")
+    table = new_table(title="fields", title_justify="left")
     for head in ("field", "value", "meaning"):
         table.add_column(head, overflow="fold")
     for name, value in message.to_dict().items():

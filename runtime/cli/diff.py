@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from specwire.runtime.cli.console import fail, messages, output, print_json
+from specwire.runtime.cli.console import fail, messages, new_table, output, print_json
 from specwire.runtime.cli.grammars import GrammarsOption, compile_all, grammars_folder, protocol_folders
 
 if TYPE_CHECKING:
@@ -143,10 +143,9 @@ def print_comparison(comparison: Comparison) -> None:
 
 
 def _table(group: str, changes: list[Change]) -> Table:
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(group), title_justify="left", expand=True, show_lines=True)
+    table = new_table(title=Text(group), title_justify="left", expand=True, show_lines=True)
     for head in ("change", "old reader, new data", "new reader, old data", "existing tables"):
         table.add_column(head, overflow="fold", ratio=1)
     for change in changes:

@@ -1,4 +1,4 @@
-"""What `specwire filemq serve` reads again at SIGHUP: its list of clients and its keys."""
+"""Files that `specwire filemq serve` reads again at SIGHUP: the list of clients and the keys."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from specwire.runtime.cli.peer_log import PeerLog
 from specwire.runtime.cli.rekeying import Rekeying
 from specwire.runtime.cli.reloading import Take
 from specwire.runtime.filemq import FilemqServer
-from specwire.runtime.filemq.access import ServerSecurity
-from specwire.runtime.filemq.credentials import read_clients_again
+from specwire.runtime.filemq.credentials import read_clients_again, read_server_security
+from specwire.runtime.filemq.settings import ServeSettings
 from specwire.runtime.quantities import show_count
 from specwire.runtime.transport.keys import KeyPair, load_keys
 from specwire.runtime.transport.security import CurveServer
 
 
 class ServerFiles:
-    """The files about who may come in, by the options that name them.
+    """Who may connect, as the files of the settings say.
 
-    Args:
-        curve, clients, plain: as for `read_server_security`.
-        security: what was made of them.
+    Attributes:
+        security: how clients prove who they are.
+        clients: who is admitted; None: whoever knows the server's key.
+
+    Raises:
+        AccessError: a file cannot be used, or two settings exclude each other.
     """
 
-    def __init__(
-        self,
-        server: FilemqServer,
-        log: PeerLog,
-        security: ServerSecurity,
-        *,
-        curve: Path | None,
-        clients: Path | None,
-        plain: Path | None,
-    ) -> None:
-        self._server, self._log = server, log
-        self._files = {"curve": curve, "clients": clients, "plain": plain}
-        self._rekeying = None
-        if isinstance(security, CurveServer):
-            self._rekeying = Rekeying(self._load_keys, security.keys, server.change_keys, log.line)
+    def __init__(self, settings: ServeSettings, log: PeerLog) -> None:
+        self._log = log
+        self._files = {"curve": settings.curve, "clients": settings.clients, "plain": settings.plain}
+        self.security, self.clients = read_server_security(**self._files)
+        self._server: FilemqServer | None = None
+        self._rekeying: Rekeying | None = None
+
+    def attach(self, server: FilemqServer) -> None:
+        """Apply changes to this server."""
+        self._server = server
+        if isinstance(self.security, CurveServer):
+            self._rekeying = Rekeying(self._load_keys, self.security.keys, server.change_keys, self._log.line)
 
     @property
     def any(self) -> bool:
@@ -47,7 +47,7 @@ class ServerFiles:
 
     @property
     def takes(self) -> dict[str, Take]:
-        """What takes another file of each option."""
+        """Functions that take another file, by setting."""
         return {name: partial(self._take, name) for name in self._files}
 
     def reread(self) -> None:
@@ -55,23 +55,22 @@ class ServerFiles:
         if self._rekeying is not None:
             self._rekeying.reread()
         if self._files["clients"] is not None or self._files["plain"] is not None:
-            self._take_clients()
+            self._reread_clients()
 
     def _take(self, name: str, file: Path | None) -> str | None:
         if file is None or self._files[name] is None:
-            # Whether anybody has to prove anything is settled when a socket is made.
+            # The security of a socket is settled when it is made.
             return f"{name} was set or unset, which holds from the next start on"
         self._files[name] = file
         return None
 
     def _load_keys(self) -> KeyPair:
         file = self._files["curve"]
-        assert file is not None, (
-            "there are keys only where a file was named, and another name is taken for it alone"
-        )
+        assert file is not None, "a server has keys only if the settings name a file"
         return load_keys(file)
 
-    def _take_clients(self) -> None:
+    def _reread_clients(self) -> None:
+        assert self._server is not None, "attach comes before any reload"
         try:
             clients = read_clients_again(clients=self._files["clients"], plain=self._files["plain"])
             if clients is not None:

@@ -1,35 +1,40 @@
-"""What `serve` and `subscribe` do while their peer runs: answer for its status, report, and wait for the end."""
+"""Parts that `specwire filemq serve` and `subscribe` share: tap, status, reports, metrics."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from specwire.runtime.cli.capture_options import read_capture_limits
+from specwire.runtime.cli.metrics_options import read_metrics
 from specwire.runtime.cli.metrics_showing import shown
 from specwire.runtime.cli.peer_log import PeerLog
 from specwire.runtime.cli.reloading import Take
 from specwire.runtime.filemq.counters import Counters
+from specwire.runtime.filemq.dialects import find_dialect
 from specwire.runtime.filemq.reporting import describe_done, describe_left, report
+from specwire.runtime.filemq.settings import PeerSettings
 from specwire.runtime.filemq.status import PeerStatus
 from specwire.runtime.log.text import show_json
-from specwire.runtime.observe.place import Place
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.status_folder import address_in, locate_status_folder, open_status_folder
 from specwire.runtime.transport.status_socket import StatusSocket
 
 if TYPE_CHECKING:
+    from specwire.runtime.capture import Tap
     from specwire.runtime.observe.subject import Subject
 
 ROLES = {"server": "filemq-server", "subscriber": "filemq-subscriber"}
-"""How the sockets of these peers are named, by the role in the document."""
+"""Name of a peer's status socket, by its role in the status document."""
 
 JOB_FAILED = 1
+EXIT_STATUSES = "Exit status: 0 after SIGINT or SIGTERM; 1 when the job failed; 2 for usage and bad input."
 
 
 class Peer(Protocol):
@@ -38,54 +43,110 @@ class Peer(Protocol):
     counters: Counters
 
     def status(self) -> PeerStatus:
-        """Tell how it is."""
+        """Return its state and counters."""
 
 
-class Manner(msgspec.Struct):
-    """How a peer behaves towards the person who runs it."""
+@contextmanager
+def open_tap(settings: PeerSettings, name: str) -> Iterator[Tap | None]:
+    """Open the tap of a capture, None without one; raises CaptureError."""
+    capture, dialect = settings.capture, find_dialect(settings.protocol)
+    if capture.folder is None:
+        yield None
+        return
+    from specwire.runtime.capture import Tap
 
-    report_every_s: float
-    as_json: bool
-    answer_status: bool
-    metrics: Place | None = None
-    changed: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
-
-
-def takes_of(manner: Manner, log: PeerLog) -> dict[str, Take]:
-    """Return what takes other settings while the peer runs."""
-
-    def take_report_every(seconds: float) -> None:
-        manner.report_every_s = seconds
-        manner.changed.set()
-
-    return {"report_every": take_report_every, "quiet": log.set_quiet}
+    limits = read_capture_limits(capture.keep, capture.max, capture.payload, capture.free)
+    tap = Tap.open(capture.folder, protocol=dialect.name, name=name, edition=dialect.edition, limits=limits)
+    with closing(tap):
+        yield tap
 
 
-@asynccontextmanager
-async def attended(peer: Peer, manner: Manner, log: PeerLog) -> AsyncIterator[None]:
-    """While this lasts, reports are written and the status is answered and shown; then, what was left is told.
+class PeerMonitor:
+    """Reports, status and metrics of one running peer.
 
     Raises:
-        TransportError: there is no listening where the peer is to show itself.
+        ValueError, TransportError: the metrics cannot be shown where the settings say.
     """
-    describe = peer.status
-    answering = await _answer(describe, log) if manner.answer_status else None
-    reporting = asyncio.create_task(_report(describe, manner, log))
-    try:
-        async with shown(manner.metrics, lambda: _subject(peer), log.line):
-            yield
-        for line in describe_left(describe()):
-            log.line(line)
-    finally:
-        reporting.cancel()
-        with suppress(asyncio.CancelledError):
-            await reporting
-        if answering is not None:
-            await answering.close()
+
+    def __init__(self, settings: PeerSettings, log: PeerLog) -> None:
+        metrics = settings.metrics
+        self._place = read_metrics(
+            metrics.address, anywhere=metrics.anywhere, password_file=metrics.password_file
+        )
+        self._settings, self._log = settings, log
+        self._report_every_s = settings.report_every
+        self._changed = asyncio.Event()
+
+    @property
+    def takes(self) -> dict[str, Take]:
+        """Functions that apply settings while the peer runs."""
+        return {"report_every": self._take_report_every, "quiet": self._log.set_quiet}
+
+    def _take_report_every(self, seconds: float) -> None:
+        self._report_every_s = seconds
+        self._changed.set()
+
+    @asynccontextmanager
+    async def attend(self, peer: Peer) -> AsyncIterator[None]:
+        """Log reports and answer for the peer during the block; then log what was left undone.
+
+        Raises:
+            TransportError: nothing can listen at the address of the metrics.
+        """
+        answering = await self._answer(peer) if self._settings.status else None
+        reporting = asyncio.create_task(self._report(peer))
+        try:
+            async with shown(self._place, lambda: _subject(peer), self._log.line):
+                yield
+            for line in describe_left(peer.status()):
+                self._log.line(line)
+        finally:
+            reporting.cancel()
+            with suppress(asyncio.CancelledError):
+                await reporting
+            if answering is not None:
+                await answering.close()
+
+    def conclude(self, status: PeerStatus) -> None:
+        """Log what was done in all."""
+        self._log.line(describe_done(status))
+        if self._settings.json:
+            sys.stdout.write(show_json(msgspec.json.encode(status).decode()) + "\n")
+
+    async def _answer(self, peer: Peer) -> StatusSocket | None:
+        """Open the status socket; a peer without one still does its work."""
+        folder = locate_status_folder(os.environ)
+        try:
+            open_status_folder(folder)
+            address = address_in(folder, ROLES[_role(peer.status())], os.getpid())
+            answering = StatusSocket(address.path, lambda: msgspec.json.encode(peer.status()))
+            await answering.open()
+        except TransportError as error:
+            self._log.line(f"`specwire filemq status` will not find this: {error}")
+            return None
+        return answering
+
+    async def _report(self, peer: Peer) -> None:
+        while True:
+            self._changed.clear()
+            try:
+                await asyncio.wait_for(self._changed.wait(), self._report_every_s or None)
+            except TimeoutError:
+                self._log.line(report(peer.status()))
+
+
+def when_true(action: Callable[[], None]) -> Take:
+    """Return the function that performs `action` when a reload sets a flag."""
+
+    def take(flag: bool) -> None:
+        if flag:
+            action()
+
+    return take
 
 
 async def is_started(start: Coroutine[Any, Any, None], stop: asyncio.Future[None]) -> bool:
-    """Start a peer; False where it was asked to stop before it was ready, and nothing of it is left."""
+    """Start a peer; False if it was asked to stop before it was ready, and has ended."""
     starting = asyncio.create_task(start)
     await asyncio.wait((starting, stop), return_when=asyncio.FIRST_COMPLETED)
     if starting.done() or not starting.cancel():
@@ -97,27 +158,6 @@ async def is_started(start: Coroutine[Any, Any, None], stop: asyncio.Future[None
     return False
 
 
-def conclude(status: PeerStatus, manner: Manner, log: PeerLog) -> None:
-    """Tell what was done in all."""
-    log.line(describe_done(status))
-    if manner.as_json:
-        sys.stdout.write(show_json(msgspec.json.encode(status).decode()) + "\n")
-
-
-async def _answer(describe: Callable[[], PeerStatus], log: PeerLog) -> StatusSocket | None:
-    """Open the socket; a peer that cannot be asked does its work all the same."""
-    folder = locate_status_folder(os.environ)
-    try:
-        open_status_folder(folder)
-        address = address_in(folder, ROLES[_role(describe())], os.getpid())
-        answering = StatusSocket(address.path, lambda: msgspec.json.encode(describe()))
-        await answering.open()
-    except TransportError as error:
-        log.line(f"`specwire filemq status` will not find this: {error}")
-        return None
-    return answering
-
-
 def _subject(peer: Peer) -> Subject:
     from specwire.runtime.observe.subjects.filemq import peer_subject
 
@@ -126,12 +166,3 @@ def _subject(peer: Peer) -> Subject:
 
 def _role(status: PeerStatus) -> str:
     return str(type(status).__struct_config__.tag)
-
-
-async def _report(describe: Callable[[], PeerStatus], manner: Manner, log: PeerLog) -> None:
-    while True:
-        manner.changed.clear()
-        try:
-            await asyncio.wait_for(manner.changed.wait(), manner.report_every_s or None)
-        except TimeoutError:
-            log.line(report(describe()))

@@ -20,25 +20,23 @@ from specwire.runtime.cli.capture_options import (
 from specwire.runtime.cli.config_option import config_option, configured_in
 from specwire.runtime.cli.console import fail
 from specwire.runtime.cli.flux_options import (
+    MESSAGE_OCTETS,
+    UNDELIVERED_OCTETS,
     CaptureOption,
     CurveOption,
     GuestsOption,
     LetterOption,
+    MessageOctetsOption,
     ProtocolOption,
     QuietOption,
     ServiceOption,
     TimerOption,
+    UndeliveredOctetsOption,
     VerboseOption,
     choose_wire,
     load_services,
     open_tap,
     read_timers,
-)
-from specwire.runtime.cli.inflow_options import (
-    MESSAGE_OCTETS,
-    UNDELIVERED_OCTETS,
-    MessageOctetsOption,
-    UndeliveredOctetsOption,
 )
 from specwire.runtime.cli.metrics_options import (
     LogFormatOption,

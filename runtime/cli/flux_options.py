@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from specwire.runtime.kernel.settings_groups import FIRST_MESSAGE_BOUND, UNFINISHED_BOUND
+
 if TYPE_CHECKING:
     from specwire.runtime.capture import Limits, Tap
     from specwire.runtime.flux.wire import Wire
@@ -128,3 +130,16 @@ def load_services(words: Sequence[str] | None) -> dict[str, object]:
         except AttributeError:
             raise ValueError(f"--service {word}: {module} has no class {kind}") from None
     return services
+
+
+MESSAGE_OCTETS = 8 << 20
+UNDELIVERED_OCTETS = 256 << 20
+"""Defaults, equal to those of `specwire.runtime.transport.inflow`, which is slow to import."""
+
+MessageOctetsOption = Annotated[
+    int, typer.Option("--message-octets", metavar="OCTETS", min=1, help=FIRST_MESSAGE_BOUND.help)
+]
+
+UndeliveredOctetsOption = Annotated[
+    int, typer.Option("--undelivered-octets", metavar="OCTETS", min=1, help=UNFINISHED_BOUND.help)
+]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich import box
-from rich.table import Table
 from rich.text import Text
 
-from specwire.runtime.cli.console import output, wide_output
+from specwire.runtime.cli.console import new_table, output, wide_output
 from specwire.runtime.flux.simulate.report import LoadReport, Quantiles, Report
 
 NOTHING = "-"
@@ -145,7 +144,7 @@ def show_time(time_s: float | None) -> str:
 
 
 def _print_table(names: Sequence[str], rows: Sequence[Sequence[str]], left: int = 0) -> None:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table = new_table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for number, name in enumerate(names):
         table.add_column(name, justify="left" if number < left else "right", no_wrap=True)
     for row in rows:

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from specwire.generator import ir
 from specwire.generator.compare.wording import describe
-from specwire.runtime.cli.console import output
+from specwire.runtime.cli.console import new_table, output
 
 HEADS = ("part", "field", "type", "default", "meaning")
 
@@ -24,7 +24,7 @@ def _table(message: ir.Message) -> Table:
     senders = ", ".join(message.senders)
     sent = f" (sent by {senders})" if senders else ""
     title = Text(f"{message.class_name} = {message.rule}{sent}")
-    table = Table(title=title, title_justify="left")
+    table = new_table(title=title, title_justify="left")
     for head in HEADS:
         table.add_column(head, overflow="fold")
     for part in message.parts:

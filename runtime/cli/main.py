@@ -1,11 +1,13 @@
-"""The command ``specwire``: one root, and one module for each sub-command, imported when it is called.
+"""The command ``specwire``: a root, and a module for each sub-command, imported when called.
 
-A sub-command is ``specwire.runtime.cli.<name>`` (``import_`` for ``import``), which exposes either ``app`` (a
-`typer.Typer`) or ``command`` (a function, whose exit statuses are told by `EXIT_STATUSES`). `COMMANDS` holds the name and the help line of each, so that
-``specwire --help`` imports none of them and ``specwire decode`` does not wait for Spark.
+A sub-command is ``specwire.runtime.cli.<name>`` (``import_`` for ``import``), which exposes either
+``app`` (a `typer.Typer`) or ``command`` (a function, whose exit statuses are told by
+`EXIT_STATUSES`). `COMMANDS` holds the name and the help line of each, so that ``specwire --help``
+imports none of them and ``specwire decode`` does not wait for Spark.
 
-What a user can cause ends with a sentence on standard error and no stack trace: exit status 2 for usage
-and bad input, 1 for a job that failed, 130 for an interrupt. A fault of our own keeps its trace.
+What a user can cause ends with a sentence on standard error and no stack trace: exit status 2 for
+usage and bad input, 1 for a job that failed, 130 for an interrupt. A fault of our own keeps its
+trace.
 """
 
 from __future__ import annotations
@@ -22,8 +24,8 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 import specwire
-from specwire.runtime.cli.bad_values import reword
 from specwire.runtime.cli.console import CommandError, print_error
+from specwire.runtime.cli.usage import UsageError, describe_usage_error, tidy
 
 COMMANDS: Mapping[str, str] = {
     "run": "Do the whole job once: generate, transfer, capture, decode on Spark, report.",
@@ -43,7 +45,7 @@ COMMANDS: Mapping[str, str] = {
     "keys": "Make the CURVE keys of a peer.",
     "bridge": "Let clients that speak one dialect use a server that speaks another.",
     "capture": "Record what two peers say, and look after captures.",
-    "config": "Check the configuration of servers, show what holds, write one to begin with.",
+    "config": "Check the settings of servers, print them, write an example or a systemd unit.",
     "peer": "Hold random valid conversations with a peer, and tell what it does against the machine.",
     "replay": "Play a recorded side against a live peer, and compare the answers.",
     "pipeline": "Decode captures on Spark into typed tables and a report.",
@@ -60,7 +62,7 @@ USER_ERRORS: Mapping[str, int] = {
     "specwire.runtime.spark.errors.PipelineError": 1,
     "specwire.runtime.transport.errors.TransportError": 1,
 }
-"""Errors whose text is meant for the user, by full name (nothing is imported to look), and the exit status."""
+"""Exit status of errors whose text is meant for the user, by full name: nothing is imported."""
 
 EXTRAS: Mapping[str, str] = {
     "lark": "compile",
@@ -94,21 +96,13 @@ class LazyGroup(TyperGroup):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         for name, line in COMMANDS.items():
-            self.add_command(TyperCommand(name, help=line))
+            self.add_command(TyperCommand(name, help=line, short_help=line))
 
     # Any, because typer carries a private copy of click and exports none of these types.
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the called command's name, the command itself instead of its line, and its arguments."""
         name, placeholder, rest = super().resolve_command(ctx, args)
         return name, placeholder and load_command(str(name)), rest
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the called command; what is wrong with a value is told in our words."""
-        try:
-            return super().invoke(ctx)
-        except typer.BadParameter as error:
-            reword(error)
-            raise
 
 
 def load_command(name: str) -> Any:
@@ -119,13 +113,21 @@ def load_command(name: str) -> Any:
     if app is None:
         app = typer.Typer(add_completion=False)
         app.command(name, epilog=getattr(module, "EXIT_STATUSES", EXIT_STATUSES))(module.command)
+    app.rich_markup_mode = None
     command = get_command(app)
     command.name = name
     command.params = [p for p in command.params if p.name not in _OF_THE_ROOT]
+    tidy(command)
     return command
 
 
-app = typer.Typer(cls=LazyGroup, no_args_is_help=True, pretty_exceptions_enable=False)
+app = typer.Typer(
+    cls=LazyGroup,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 
 @app.callback(invoke_without_command=True)
@@ -159,9 +161,12 @@ def _print_version(*, verbose: bool) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line with `arguments` (default: the process's own); always ends by SystemExit."""
     try:
-        app(None if arguments is None else list(arguments), prog_name="specwire")
+        words = None if arguments is None else list(arguments)
+        sys.exit(app(words, prog_name="specwire", standalone_mode=False) or 0)
     except KeyboardInterrupt:
         sys.exit(130)
+    except typer.Abort:
+        sys.exit(1)
     except Exception as error:
         told = explain(error)
         if told is None:
@@ -172,7 +177,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def explain(error: Exception) -> tuple[int, str] | None:
-    """Return the exit status and the text for an error that is the user's to mend, None for our own fault."""
+    """Return the exit status and the text for an error that the user can fix, None for a fault of ours."""
+    if isinstance(error, UsageError):
+        # The error of a group that is called without a command holds the help of the group.
+        is_help = type(error).__name__ == "NoArgsIsHelpError"
+        return 2, str(error) if is_help else describe_usage_error(error)
     if isinstance(error, CommandError):
         return error.status, f"specwire: {error}"
     if isinstance(error, ModuleNotFoundError):

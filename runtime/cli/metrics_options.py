@@ -1,6 +1,6 @@
-"""Options by which every server shows how it is: over HTTP, and in its log; and what they mean.
+"""The options `--metrics…` and `--log-format`, and where a server shows its metrics.
 
-The libraries behind `--metrics` are imported only where it is used.
+The libraries for metrics are imported only if a server shows them.
 """
 
 from __future__ import annotations
@@ -11,45 +11,22 @@ from typing import Annotated
 
 import typer
 
+from specwire.runtime.cli.config_option import option_from
 from specwire.runtime.cli.console import fail
+from specwire.runtime.kernel.settings_groups import LOG_FORMAT, MetricsSettings
 from specwire.runtime.log.form import LogForm
 from specwire.runtime.observe.place import Place, read_place
 from specwire.runtime.transport.endpoint import MAX_PORT
 
 LIBRARIES = ("aiohttp", "prometheus_client")
 
-MetricsOption = Annotated[
-    str | None,
-    typer.Option(
-        "--metrics",
-        metavar="[HOST:]PORT",
-        help="Show a live page, and metrics for Prometheus at /metrics, over HTTP at this port of this machine.",
-        show_default=False,
-    ),
-]
-
-MetricsAnywhereOption = Annotated[
-    bool,
-    typer.Option(
-        "--metrics-anywhere",
-        help="Let --metrics name a host that other machines reach; nothing is encrypted.",
-    ),
-]
-
+MetricsOption = Annotated[str | None, option_from(MetricsSettings, "address", "--metrics")]
+MetricsAnywhereOption = Annotated[bool, option_from(MetricsSettings, "anywhere", "--metrics-anywhere")]
 MetricsPasswordOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--metrics-password-file",
-        metavar="FILE",
-        help="Ask for the password in this file before --metrics shows anything.",
-        show_default=False,
-    ),
+    Path | None, option_from(MetricsSettings, "password-file", "--metrics-password-file")
 ]
 
-LogFormatOption = Annotated[
-    LogForm,
-    typer.Option("--log-format", help="Lines for people, or one JSON object a line for programs."),
-]
+LogFormatOption = Annotated[LogForm, typer.Option("--log-format", help=LOG_FORMAT.help)]
 
 
 def read_metrics(
@@ -61,8 +38,8 @@ def read_metrics(
         servers: how many there are, at as many ports, one after the other.
 
     Raises:
-        ValueError: `metrics` is no place, or one that others reach although that was not asked for; or the password
-            cannot be used.
+        ValueError: `metrics` is no place, or one that others reach although that was not asked for;
+            or the password cannot be used.
         TransportError: a port is taken.
         CommandError: the libraries that this needs are missing.
     """

@@ -20,7 +20,7 @@ from rich.progress import (
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from specwire.runtime.cli.console import fail, messages, output
+from specwire.runtime.cli.console import fail, messages, new_table, output
 from specwire.runtime.cli.packages import Grammars, Packages, use_packages
 from specwire.runtime.cli.pipeline_catalog import catalog
 from specwire.runtime.cli.pipeline_declare import declare
@@ -284,7 +284,7 @@ def _odd_things(summary: Summary) -> Iterator[str]:
 def _rich_table(table: Table) -> RichTable:
     from specwire.runtime.spark.report.text import THIN_SPACE
 
-    shown = RichTable(title=table.title, title_justify="left", caption=table.note, caption_justify="left")
+    shown = new_table(title=table.title, title_justify="left", caption=table.note, caption_justify="left")
     for column in table.columns:
         shown.add_column(Text(column.name), justify="left" if column.word else "right", overflow="fold")
     for row in table.rows:

@@ -14,9 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from specwire.runtime.cli.config_faults import describe_faults
-from specwire.runtime.cli.config_option import Configured
-from specwire.runtime.configuration.faults import ConfigurationError
 from specwire.runtime.forking import handle_signal
+from specwire.runtime.kernel.settings_sources import ConfigurationError, ServerConfiguration
 from specwire.runtime.log.text import show
 
 Take = Callable[[Any], str | None]
@@ -29,18 +28,22 @@ class Reloading:
     Args:
         configured: the configuration as read at the start.
         say: writes a line of the server's log.
-        takes: functions that apply a setting, by the parameter of the command; others need a restart.
+        takes: functions that apply a setting, by parameter; others need a restart. A settings
+            struct marks exactly these as `reload`.
         rereads: functions that read files again, called after the configuration was read.
     """
 
     def __init__(
         self,
-        configured: Configured,
+        configured: ServerConfiguration,
         say: Callable[[str], None],
         *,
         takes: Mapping[str, Take],
         rereads: Sequence[Callable[[], None]] = (),
     ) -> None:
+        section = configured.section
+        reloadable = {setting.parameter for setting in section.settings if setting.reload}
+        assert section.struct is None or reloadable == set(takes), "documentation and code disagree"
         self._configured, self._say = configured, say
         self._takes, self._rereads = takes, rereads
         self._is_ready = self._is_asked = False
@@ -71,7 +74,7 @@ class Reloading:
 
     def _read_again(self) -> None:
         try:
-            changed = self._configured.read_again()
+            changed = self._configured.read_again(os.environ)
         except ConfigurationError as error:
             for line in describe_faults(error):
                 self._say(show(f"the configuration stays as it was: {line}"))
@@ -101,7 +104,7 @@ def _shown(value: Any) -> str:
             return "unset"
         case bool():
             return str(value).lower()
-        case list():
+        case list() | tuple():
             return ", ".join(map(str, value)) or "empty"
         case os.PathLike():
             return str(os.fspath(value))

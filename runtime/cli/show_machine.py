@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from specwire.runtime.cli.console import fail, output, print_json
+from specwire.runtime.cli.console import fail, new_table, output, print_json
 
 if TYPE_CHECKING:
     from specwire.generator import ir
@@ -71,14 +71,13 @@ def _choose(protocol: ir.Protocol, name: str | None, role: str | None) -> list[D
 
 
 def _print_table(dialog: Dialog, reading: Reading, role: str | None) -> None:
-    from rich.table import Table
     from rich.text import Text
 
     from specwire.generator.emit.diagram import draw, spoken
 
     drawing = draw(dialog, reading)
     title = f"{dialog.name}, {reading} reading" + (f", seen by {role}" if role else "")
-    table = Table(title=title, title_justify="left")
+    table = new_table(title=title, title_justify="left")
     for head in ("state", "message", "next"):
         table.add_column(head, overflow="fold")
     final = {node.name for node in drawing.nodes if node.final}

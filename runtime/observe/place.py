@@ -54,7 +54,7 @@ def read_place(text: str, *, anywhere: bool, password_file: str = "") -> Place:
     if not place.is_loopback and not anywhere:
         raise ValueError(
             f"metrics at {place} would be open to other machines, and nothing is encrypted: "
-            f"leave the host out, or add --metrics-anywhere"
+            f"omit the host, or set metrics-anywhere"
         )
     return place
 

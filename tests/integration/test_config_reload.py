@@ -98,7 +98,7 @@ def test_servers_take_what_can_change() -> None:
             await worker.until_lines("registered for svc", 2)
             file.write_text(text.replace("service =", "servic ="))
             hang_up(worker)
-            await worker.line_with("norfab.worker.servic is not known; did you mean 'service'?")
+            await worker.line_with("norfab.worker.servic: unknown setting; did you mean 'service'?")
             for process in (worker, flux, broker):
                 await process.stop()
 

@@ -59,7 +59,7 @@ async def pour(server: PeerProcess, size: int, *, first: bytes | None = None) ->
 @pytest.mark.parametrize("size", FRAMES)
 def test_a_filemq_server_grows_by_little(tmp_path: Path, size: int) -> None:
     async def story() -> None:
-        given = ("serve", str(tmp_path), "--endpoint", "tcp://127.0.0.1:*", "--no-digests")
+        given = ("serve", str(tmp_path), "--endpoint", "tcp://127.0.0.1:*", "--set", "no-digests=true")
         async with filemq_process.running(*given) as server:
             poured = await pour(server, size)
             assert poured.grew < STRANGER_OCTETS
@@ -92,8 +92,8 @@ def test_bounds_are_options_of_a_filemq_server(tmp_path: Path) -> None:
     """A message below the default bound is cut with a smaller one."""
 
     async def story() -> None:
-        given = ("serve", str(tmp_path), "--endpoint", "tcp://127.0.0.1:*", "--no-digests")
-        async with filemq_process.running(*given, "--message-octets", "1000") as server:
+        given = ("serve", str(tmp_path), "--endpoint", "tcp://127.0.0.1:*", "--set", "no-digests=true")
+        async with filemq_process.running(*given, "--set", "message-octets=1000") as server:
             endpoint = re.findall(r"tcp://[0-9.:]+", await server.line_with("tcp://"))[0]
             with await asyncio.to_thread(RawPeer, endpoint) as peer:
                 peer.socket.sendall(b"\3" + (1 << 19).to_bytes(8, "big") + bytes(1 << 17))

@@ -164,10 +164,14 @@ def test_killed_client_resumes(tmp_path: Path, source: Path) -> None:
             1,
         ),
         (("serve", "{tmp}/source", "--endpoint", "tcp://a b:5"), "has the host 'a b', which is none", 2),
-        (("serve", "{tmp}/source", "--report-every", "-1"), "--report-every", 2),
+        (("serve", "{tmp}/source", "--set", "report-every=-1"), "--set report-every", 2),
         (("serve", "{tmp}/source", "--capture", "{tmp}/source/a file"), "--capture: ", 2),
         (("serve", "{tmp}/source", "--protocol", "zre"), "known: filemq, libfilemq", 2),
-        (("subscribe", "tcp://127.0.0.1:1", "/", "--inbox", "{tmp}/a", "--protocol", ""), "speaks ''", 2),
+        (
+            ("subscribe", "tcp://127.0.0.1:1", "/", "--inbox", "{tmp}/a", "--protocol", ""),
+            "expected text, not ''",
+            2,
+        ),
         (("subscribe", "tcp://127.0.0.1:1", "photos", "--inbox", "{tmp}/a"), "'photos' is not a full", 2),
         (("subscribe", "tcp://127.0.0.1:1", "/", "--inbox", "{tmp}/source/a file"), "is not a folder", 2),
         (

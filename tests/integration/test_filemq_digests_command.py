@@ -60,7 +60,7 @@ def names(store: Path) -> list[bytes]:
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
 def test_restart_does_not_read_the_files(source: Path, tmp_path: Path, end: signal.Signals) -> None:
     store = tmp_path / "made" / "when needed"
-    arguments = (str(source), "--digests", str(store))
+    arguments = (str(source), "--set", f"digests={store}")
 
     async def story() -> None:
         assert await octets_read(*arguments, end=end) >= OCTETS
@@ -76,11 +76,11 @@ def test_digests_are_in_the_users_own_caches(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
 
     async def story() -> None:
-        assert await octets_read(str(source), "--no-digests") >= OCTETS
+        assert await octets_read(str(source), "--set", "no-digests=true") >= OCTETS
         assert not (tmp_path / "caches").exists()
         assert await octets_read(str(source)) >= OCTETS
         assert await octets_read(str(source)) < OCTETS
-        assert await octets_read(str(source), "--no-digests") >= OCTETS
+        assert await octets_read(str(source), "--set", "no-digests=true") >= OCTETS
 
     run(story)
     assert names(tmp_path / "caches" / "specwire") == [b"large"]
@@ -93,7 +93,7 @@ def test_store_that_cannot_be_used_stops_nobody(source: Path, tmp_path: Path) ->
 
     async def story() -> None:
         async with running(
-            "serve", str(source), "--endpoint", ENDPOINT, "--digests", str(tmp_path)
+            "serve", str(source), "--endpoint", ENDPOINT, "--set", f"digests={tmp_path}"
         ) as server:
             await server.line_with("serving 1 file")
             await server.stop()
@@ -105,8 +105,8 @@ def test_store_that_cannot_be_used_stops_nobody(source: Path, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--digests", "file"), "file is not a folder"),
-        (("--digests", "new", "--no-digests"), "exclude each other"),
+        (("--set", "digests=file"), "file is not a folder"),
+        (("--set", "digests=new", "--set", "no-digests=true"), "exclude each other"),
     ],
 )
 def test_user_errors_are_one_sentence(source: Path, options: tuple[str, ...], sentence: str) -> None:

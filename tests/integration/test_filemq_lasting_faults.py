@@ -48,7 +48,7 @@ def test_the_limit_of_watches_is_said_once_and_the_folder_is_walked_through(sour
         (source / name).mkdir()
 
     async def story() -> None:
-        command = ("serve", str(source), "--endpoint", "tcp://127.0.0.1:*", "--no-digests")
+        command = ("serve", str(source), "--endpoint", "tcp://127.0.0.1:*", "--set", "no-digests=true")
         async with running(*command, wrapper=limit_watches(3)) as server:
             line = await server.line_with("fs.inotify.max_user_watches")
             assert "is not watched, only walked through every 5 s" in line

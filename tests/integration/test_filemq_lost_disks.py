@@ -37,7 +37,7 @@ pytestmark = pytest.mark.peers
 
 STORY_S = 120.0
 RULES = InboxRules(delete_share=1)
-ALLOW_ALL = ("--delete-share", "1", "--trash-days", "0")
+ALLOW_ALL = ("--set", "delete-share=1", "--set", "trash-days=0")
 
 
 class Pair:
@@ -59,7 +59,7 @@ class Pair:
     async def serving(self, *options: str, folder: str = "pub") -> AsyncIterator[PeerProcess]:
         """Run the server until the block ends."""
         command = ("serve", f"{self.base / folder}=/", "--endpoint", self.endpoint)
-        store = ("--digests", str(self.base / "digests"))
+        store = ("--set", f"digests={self.base / 'digests'}")
         async with running(*command, *store, *options, wrapper=self._wrapper) as server:
             await server.line_with("serving ")
             yield server
@@ -348,7 +348,7 @@ def test_edit_in_the_inbox_is_kept_as_a_conflict_copy() -> None:
     async def story(pair: Pair) -> None:
         pair.fill("withdrawn.txt", "changed", "again", "calm")
         async with pair.serving() as server:
-            async with pair.subscribing("--check-every", "3600") as client:
+            async with pair.subscribing("--set", "check-every=3600") as client:
                 await client.until_lines("received", 4)
                 for name in ("withdrawn.txt", "changed"):
                     (pair.inbox / name).write_text("edited")

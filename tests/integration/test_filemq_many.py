@@ -197,7 +197,7 @@ def test_a_server_that_has_moved_is_the_same_where_its_old_endpoint_is_given(tmp
                 await client.line_with(f"came from {old}, and is kept")
                 await client.stop()
             assert (inbox / "file").exists()
-            async with running(*subscribe, "--origin", old) as client:
+            async with running(*subscribe, "--set", f"origin={old}") as client:
                 await client.line_with("deleted /file")
                 await client.stop()
         assert not (inbox / "file").exists()

@@ -245,8 +245,8 @@ def test_a_peer_that_cannot_be_asked_does_its_work(source: Path, sockets: Path) 
 
 def test_no_status_leaves_no_socket(source: Path, sockets: Path) -> None:
     async def story() -> None:
-        arguments = ("serve", str(source), "--endpoint", "tcp://127.0.0.1:*", "--no-status")
-        async with running(*arguments, "--report-every", "0.01") as server:
+        arguments = ("serve", str(source), "--endpoint", "tcp://127.0.0.1:*", "--set", "status=false")
+        async with running(*arguments, "--set", "report-every=0.01") as server:
             await server.line_with("0 clients with credit for 0 octets")
             assert not sockets.exists()
             await server.stop()

@@ -89,11 +89,15 @@ def test_a_filemq_server_takes_its_configuration_at_sighup(tmp_path: Path) -> No
     file.write_text(text)
 
     async def story() -> None:
-        async with running("serve", "--config", str(file), "--no-digests", "--no-status") as server:
+        async with running(
+            "serve", "--config", str(file), "--set", "no-digests=true", "--set", "status=false"
+        ) as server:
             await server.line_with("serving 0 files on tcp://127.0.0.1:")
             file.write_text(text + "quit = true\n")
             os.kill(server.pid, signal.SIGHUP)
-            await server.line_with("specwire.toml:6: filemq.serve.quit is not known; did you mean 'quiet'?")
+            await server.line_with(
+                "specwire.toml:6: filemq.serve.quit: unknown setting; did you mean 'quiet'?"
+            )
             file.write_text(
                 text.replace("old.key", "new.key") + "report-every = 0.01\nprotocol = 'libfilemq'\n"
             )

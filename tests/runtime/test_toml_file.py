@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from specwire.runtime.configuration.faults import ConfigurationError
-from specwire.runtime.configuration.reading import read_tables
 from specwire.runtime.filemq import clients_file
 from specwire.runtime.flux.simulate import scenario_file
 from specwire.runtime.flux.topology import Tree
+from specwire.runtime.kernel.settings_sources import ConfigurationError, read_tables
 from specwire.runtime.norfab.security import tablefile
 from specwire.runtime.toml_file import LARGEST_OCTETS, TomlFileError, read_toml
 

@@ -16,13 +16,12 @@ import msgspec
 import pytest
 
 from specwire.runtime.cli.config_faults import describe_faults
-from specwire.runtime.cli.config_option import read_found
 from specwire.runtime.cli.config_sections import SECTIONS, load_section
 from specwire.runtime.cli.config_units import UNIT, unit_of
 from specwire.runtime.cli.console import output
 from specwire.runtime.cli.main import load_command
 from specwire.runtime.cli.norfab_worker_options import WorkerOptions
-from specwire.runtime.configuration.faults import ConfigurationError
+from specwire.runtime.kernel.settings_sources import ConfigurationError, read_found
 from tests.runtime.cli.commands import Outcome, specwire
 
 UNITS = Path(__file__).parents[3] / "docs" / "systemd"
@@ -116,7 +115,9 @@ def test_a_server_does_not_start_with_a_fault(tmp_path: Path, capfd: pytest.Capt
     file = write(tmp_path, '[filemq.serve]\nfolders = ["."]\n\nreport-evry = 1\n')
     ended = specwire(capfd, "filemq", "serve", "--config", file)
     assert ended == Outcome(
-        2, "", f"specwire: {file}:4: filemq.serve.report-evry is not known; did you mean 'report-every'?\n"
+        2,
+        "",
+        f"specwire: {file}:4: filemq.serve.report-evry: unknown setting; did you mean 'report-every'?\n",
     )
 
 
@@ -131,9 +132,7 @@ def test_a_value_that_is_none_is_told_with_its_line_unless_the_command_line_has_
     )
     monkeypatch.setenv("SPECWIRE_FILEMQ_SERVE_ENDPOINT", "tcp://*")
     ended = specwire(capfd, "filemq", "serve", "--config", file, str(tmp_path))
-    assert ended.err.startswith(
-        "specwire: SPECWIRE_FILEMQ_SERVE_ENDPOINT: filemq.serve.endpoint: 'tcp://*' names no"
-    )
+    assert ended.err.startswith("specwire: SPECWIRE_FILEMQ_SERVE_ENDPOINT: 'tcp://*' names no")
 
 
 def test_help_does_not_read_a_configuration(
@@ -173,7 +172,7 @@ folders = [
   "a",
 ]
 "report-every" = -1
-capture.keep = "7d"
+capture.keep = 7
 
 [norfb.broker]
 keepalive = 1
@@ -189,10 +188,10 @@ def test_check_names_line_and_key_of_every_fault(tmp_path: Path, capfd: pytest.C
     (tmp_path / "a").mkdir()
     file = write(tmp_path, FAULTY)
     wanted = [
-        f"{file}:6: filemq.serve.report-every: a number of at least 0 is wanted, not -1",
-        f"{file}:7: filemq.serve.capture: a path is wanted, not {{'keep': '7d'}}",
-        f"{file}:9: norfb is not known; did you mean 'norfab'?",
-        f"{file}:14: flux.broker.size: a whole number of at least 1 is wanted, not 0",
+        f"{file}:6: filemq.serve.report-every: expected a number of at least 0, not -1",
+        f"{file}:7: filemq.serve.capture.keep: expected text, not 7",
+        f"{file}:9: norfb: unknown table; did you mean 'norfab'?",
+        f"{file}:14: flux.broker.size: expected a whole number of at least 1, not 0",
     ]
     shown = specwire(capfd, "config", "check", file, "--json")
     assert shown.status == 2 and json.loads(shown.out)["faults"] == wanted
@@ -225,9 +224,9 @@ def test_the_line_of_a_key_however_it_is_written(tmp_path: Path, text: str, line
     file = tmp_path / "specwire.toml"
     file.write_bytes(text.encode())
     with pytest.raises(ConfigurationError) as caught:
-        read_found(load_section("filemq.serve"), file, {})
+        read_found(load_section("filemq.serve"), SECTIONS, file, {})
     (told,) = describe_faults(caught.value)
-    assert told == f"{file}:{line}: filemq.serve.quit is not known; did you mean 'quiet'?"
+    assert told == f"{file}:{line}: filemq.serve.quit: unknown setting; did you mean 'quiet'?"
 
 
 @pytest.mark.parametrize(
@@ -248,7 +247,7 @@ def test_the_line_of_a_key_however_it_is_written(tmp_path: Path, text: str, line
 def test_odd_files_have_faults_that_can_be_shown(tmp_path: Path, text: str) -> None:
     file = Path(write(tmp_path, text))
     with pytest.raises(ConfigurationError) as caught:
-        read_found(load_section("filemq.serve"), file, {})
+        read_found(load_section("filemq.serve"), SECTIONS, file, {})
     for told in describe_faults(caught.value):
         assert told.startswith(f"{file}:") and told.isprintable()
 
@@ -259,7 +258,69 @@ def test_a_configuration_in_a_pipe(tmp_path: Path, capfd: pytest.CaptureFixture[
     os.close(writer)
     ended = specwire(capfd, "config", "check", f"/dev/fd/{reader}")
     os.close(reader)
-    assert ended.status == 2 and "filemq.serve.quit is not known" in ended.err
+    assert ended.status == 2 and "filemq.serve.quit: unknown setting" in ended.err
+
+
+OLD = """\
+[filemq.serve]
+folders = ["a"]
+endpoint = "tcp://127.0.0.1:5670"
+protocol = "filemq"
+capture = "captures"
+capture-keep = "7d"
+capture-max = "20G"
+capture-payload = "hash"
+capture-free = "1G"
+insecure = false
+accept-empty = false
+settle = 1
+message-octets = 1000
+undelivered-octets = 1000
+digests = "digests"
+no-digests = false
+report-every = 60
+quiet = true
+json = true
+status = false
+metrics = "9464"
+metrics-anywhere = true
+log-format = "json"
+
+[filemq.subscribe]
+server = "tcp://127.0.0.1:5670"
+paths = ["/"]
+inbox = "in"
+protocol = "libfilemq"
+capture = "captures"
+capture-keep = "7d"
+user = "ada"
+origin = "tcp://old:5670"
+check = false
+delete-share = 1
+delete-files = 3
+accept-deletions = true
+trash-days = 0
+check-every = 5
+report-every = 0
+metrics = "localhost:0"
+"""
+
+
+def test_a_file_of_an_earlier_version_has_the_same_meaning(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As `config example` of version 0.1 wrote it."""
+    (tmp_path / "a").mkdir()
+    file = write(tmp_path, OLD)
+    assert specwire(capfd, "config", "check", file).status == 0
+    serve, subscribe = json.loads(specwire(capfd, "config", "show", "--config", file, "--json").out)
+    values = {row["key"]: row["value"] for row in serve["settings"] if row["from"] == file}
+    assert values["capture.folder"] == f"{tmp_path}/captures"
+    assert (values["capture.keep"], values["capture.payload"]) == ("7d", "hash")
+    assert (values["metrics.address"], values["metrics.anywhere"]) == ("9464", True)
+    assert len(values) == OLD.partition("\n\n")[0].count(" = ")
+    values = {row["key"]: row["value"] for row in subscribe["settings"] if row["from"] == file}
+    assert (values["check"], values["delete-share"], values["trash-days"]) == (False, 1.0, 0.0)
 
 
 REFUSED = """\
@@ -354,7 +415,7 @@ def test_show_says_where_values_come_from(
 def test_show_without_a_file_says_what_is_to_be_said(capfd: pytest.CaptureFixture[str]) -> None:
     (section,) = json.loads(specwire(capfd, "config", "show", "filemq.serve", "--json").out)
     rows = {row["key"]: row for row in section["settings"]}
-    assert rows["folders"]["from"] == "(to be said)"
+    assert rows["folders"]["from"] == "(required)"
     assert rows["report-every"]["variable"] == "SPECWIRE_FILEMQ_SERVE_REPORT_EVERY"
 
 
@@ -374,19 +435,24 @@ def test_the_example_can_be_used_as_it_is_and_with_everything_in_it(
     checked = specwire(capfd, "config", "check", write(tmp_path, text))
     assert (checked.status, checked.err) == (0, "")
     assert specwire(capfd, "config", "show", "--config", write(tmp_path, text)).status == 0
-    everything = re.sub(r"^#([a-z-]+ = )", r"\1", text, flags=re.MULTILINE)
+    everything = re.sub(r"^#([a-z.-]+ = )", r"\1", text, flags=re.MULTILINE)
     assert specwire(capfd, "config", "show", "--config", write(tmp_path, everything)).status == 0
     tables = tomllib.loads(everything)
     for name in SECTIONS:
         table: Any = tables
         for word in name.split("."):
             table = table[word]
-        assert set(table) == {setting.key for setting in load_section(name).settings}
+        keys = {
+            f"{key}.{below}" if isinstance(value, dict) else key
+            for key, value in table.items()
+            for below in (value if isinstance(value, dict) else [""])
+        }
+        assert keys == {setting.key for setting in load_section(name).settings}
 
 
 @pytest.mark.parametrize("name", SECTIONS)
 def test_keys_are_the_options_of_the_command(name: str) -> None:
-    """As typer has them, not as we read them: a key that no option has would be read and lost."""
+    """As typer has them. Settings of a struct may do without, as ``--set`` sets them."""
     program, *words = name.split(".")
     command = load_command(program)
     for word in words:
@@ -395,12 +461,15 @@ def test_keys_are_the_options_of_the_command(name: str) -> None:
     options = {option for each in parameters for option in each.opts if option.startswith("--")}
     arguments = {each.name for each in parameters if not each.opts[0].startswith("-")}
     settings = load_section(name).settings
-    missing = options - {f"--{setting.key}" for setting in settings}
-    assert missing <= {"--config", "--help", "--until-eof", "--test-size"}, (
+    with_option = {f"--{each.option}" for each in settings if not each.rare}
+    missing = options - with_option
+    assert missing <= {"--config", "--help", "--until-eof", "--test-size", "--set"}, (
         "test-size is an older name of size"
     )
-    assert {setting.key for setting in settings} <= {option[2:] for option in options} | arguments
-    assert {setting.parameter for setting in settings} <= {each.name for each in parameters}
+    assert {each.option for each in settings if not each.rare} <= {opt[2:] for opt in options} | arguments
+    assert load_section(name).struct or {each.parameter for each in settings} <= {
+        each.name for each in parameters
+    }
     assert all(setting.help for setting in settings)
 
 

@@ -11,7 +11,7 @@ from specwire.runtime.cli.pipeline import show_summary
 from tests.runtime.spark.report.summary import SUMMARY
 
 
-@pytest.mark.parametrize(("columns", "by_tap"), [(120, True), (60, False)])
+@pytest.mark.parametrize(("columns", "by_tap"), [(120, True), (50, False)])
 def test_columns_of_taps_are_there_where_they_have_room(
     columns: int, by_tap: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,13 +8,15 @@ import signal
 import socket
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from specwire.runtime.cli.config_option import Configured, configure
+from specwire.runtime.cli.config_option import configure
 from specwire.runtime.cli.norfab_limits import names_of_limits, read_settings
 from specwire.runtime.cli.readiness import VARIABLE, Readiness
 from specwire.runtime.cli.rekeying import Rekeying
 from specwire.runtime.cli.reloading import Reloading, Take
+from specwire.runtime.kernel.settings_sources import Found
 from specwire.runtime.norfab.limits import Settings
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.keys import KeyFileError, KeyPair
@@ -23,20 +25,17 @@ from specwire.runtime.transport.keys import KeyFileError, KeyPair
 class Server:
     """What a server would have been told, and its log."""
 
-    def __init__(self, file: Path, *, said: frozenset[str] = frozenset()) -> None:
+    def __init__(self, file: Path, *, fixed: tuple[str, ...] = ()) -> None:
         self.file = file
         self.lines: list[str] = []
         self.taken: dict[str, object] = {}
         self.rereads = 0
         made = configure("filemq.serve", file)
+        takes = {each.parameter: self._take(each.parameter) for each in made.section.settings if each.reload}
         self.reloading = Reloading(
-            Configured(made.section, made.file, made.found, said),
+            msgspec.structs.replace(made, fixed=dict.fromkeys(fixed, Found(1))),
             self.lines.append,
-            takes={
-                "quiet": self._take("quiet"),
-                "report_every": self._take("report_every"),
-                "plain": self._refuse,
-            },
+            takes={**takes, "plain": self._refuse},
             rereads=[self._reread],
         )
 
@@ -72,7 +71,7 @@ def test_a_default_that_is_written_down_is_no_change(tmp_path: Path) -> None:
     file.write_text("[norfab.broker]\n", encoding="utf-8")
     configured = configure("norfab.broker", file)
     file.write_text('[norfab.broker]\ndurability = "process"\nkeepalive = 2.5\n', encoding="utf-8")
-    assert configured.read_again() == {}
+    assert configured.read_again({}) == {}
 
 
 def test_what_changes_is_told_once(file: Path) -> None:
@@ -89,15 +88,15 @@ def test_what_is_set_no_more_has_its_default(file: Path) -> None:
     server = Server(file)
     told = server.reload("[filemq.serve]\n")
     assert told[1:] == [
-        "report-every is 600 from now on",
         "quiet is false from now on",
+        "report-every is 600 from now on",
         "what else has changed holds from the next start on: folders",
     ]
     assert server.taken == {"quiet": False, "report_every": 600}
 
 
 def test_what_the_command_line_said_stays(file: Path) -> None:
-    server = Server(file, said=frozenset({"report_every"}))
+    server = Server(file, fixed=("report-every",))
     assert len(server.reload('[filemq.serve]\nfolders = ["a"]\nquiet = true\nreport-every = 1\n')) == 1
     assert server.taken == {}
 
@@ -112,7 +111,7 @@ def test_a_fault_changes_nothing_and_other_files_are_read_all_the_same(file: Pat
     server = Server(file)
     (line,) = server.reload("[filemq.serve]\nquiet = false\nreport-evry = 1\n")
     assert line.startswith(
-        f"the configuration stays as it was: {file}:3: filemq.serve.report-evry is not known"
+        f"the configuration stays as it was: {file}:3: filemq.serve.report-evry: unknown setting"
     )
     assert server.taken == {} and server.rereads == 1
     told = server.reload('[filemq.serve]\nfolders = ["a"]\nquiet = false\nreport-every = 9\n')
@@ -145,7 +144,7 @@ def test_sighup_is_listened_to_only_where_there_is_something_to_read(file: Path)
                 await asyncio.sleep(0)
         finally:
             asyncio.get_running_loop().remove_signal_handler(signal.SIGHUP)
-        Reloading(configure("filemq.serve", None), print, takes={}).listen()
+        Reloading(configure("norfab.broker", None), print, takes={}).listen()
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
 
     asyncio.run(asyncio.wait_for(story(), 60))

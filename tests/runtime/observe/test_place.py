@@ -30,7 +30,7 @@ def test_what_is_no_place_is_told_with_an_example(text: str) -> None:
 @pytest.mark.parametrize("host", ["0.0.0.0", "[::]", "192.0.2.7", "node7"])
 def test_others_reach_it_only_where_that_was_asked_for(host: str) -> None:
     """The page has no password, so the host alone is not enough."""
-    with pytest.raises(ValueError, match="--metrics-anywhere"):
+    with pytest.raises(ValueError, match="or set metrics-anywhere"):
         read_place(f"{host}:9464", anywhere=False)
     assert not read_place(f"{host}:9464", anywhere=True).is_loopback
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specwire.runtime.cli.inflow_options import MESSAGE_OCTETS, UNDELIVERED_OCTETS
+from specwire.runtime.cli.flux_options import MESSAGE_OCTETS, UNDELIVERED_OCTETS
 from specwire.runtime.flux.config import Settings as FluxSettings
 from specwire.runtime.flux.topology import Tree
 from specwire.runtime.norfab.limits import Settings as NorfabSettings

@@ -1,1 +1,0 @@
-"""One file for the settings of every server, and environment variables over it."""

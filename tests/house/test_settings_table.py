@@ -1,0 +1,25 @@
+"""The tables of settings in the documentation."""
+
+from __future__ import annotations
+
+import pytest
+
+import settings_table
+from tests.house.repository import ROOT
+
+
+def test_page_has_every_setting(capsys: pytest.CaptureFixture[str]) -> None:
+    """docs/reference/filemq.md is what scripts/settings_table.py writes: run it after a change."""
+    assert settings_table.main(["--check", str(ROOT / "docs/reference/filemq.md")]) == 0, (
+        capsys.readouterr().out
+    )
+
+
+def test_rows() -> None:
+    """Units, options with their values, and what changes at SIGHUP."""
+    rows = settings_table.write_tables().splitlines()
+    assert sum(row.startswith("| `report-every` |  | `600` seconds | ") for row in rows) == 2
+    (folders,) = (row for row in rows if row.startswith("| `folders`"))
+    assert folders.startswith("| `folders` | `FOLDER[=/PATH]` | required | ")
+    (clients,) = (row for row in rows if row.startswith("| `clients` | `--clients FILE` |"))
+    assert clients.endswith(" Changes at SIGHUP. |")
