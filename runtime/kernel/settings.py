@@ -14,7 +14,8 @@ A server has a frozen msgspec struct. The annotation of a field states its type,
         ] = 600
         capture: CaptureSettings = CaptureSettings()
 
-Without a `Setting`, the help is the description of `msgspec.Meta`. A rule about several fields is a ``ValueError`` that the struct's ``__post_init__`` raises.
+Without a `Setting`, the help is the description of `msgspec.Meta`. A rule about several fields is a
+``ValueError`` that the struct's ``__post_init__`` raises.
 
 `describe_settings` returns the `Section` that the command line, the TOML file, environment
 variables, ``config check|show|example``, SIGHUP reload, systemd units and the tables of the

@@ -1,8 +1,7 @@
 """Settings that several servers share, alone and in groups, and checks of their values.
 
 A check raises ValueError for a value that the server would refuse. It imports what it needs when it
-is called:
-a command that only shows its help must start fast.
+is called: a command that only shows its help must start fast.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Sources of settings: command line, environment variables, and a TOML file.
 
-A file has a table for each server. The first source that has a setting decides; without one its default holds. Every fault is
-collected, so that a user can fix a file in one pass. A `ServerConfiguration` is what a server was
-started with: it can be read again.
+A file has a table for each server. The first source that has a setting decides; without one its
+default holds. Every fault is collected, so that a user can fix a file in one pass. A
+`ServerConfiguration` is what a server was started with: it can be read again.
 """
 
 from __future__ import annotations
