@@ -28,7 +28,7 @@ from hypothesis import settings
 
 from tests.examples import examples
 
-pytest_plugins = ["tests.spark_session"]
+pytest_plugins = ["tests.spark_session", "tests.runtime.spark.outputs"]
 
 # A test says what is right, not how fast the machine is.
 settings.register_profile("specwire", deadline=None, max_examples=examples(40))
@@ -47,7 +47,10 @@ QUICK_SPARK = ("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS", "SPARK_CONF_DIR")
 """Environment variables by which the Spark of a test starts sooner and plans faster."""
 
 QUERIES = frozenset({"answers", "decoding", "reading", "cluster"})
-"""Folders of Spark tests in the first group. The second runs the pipeline. Each takes about half of the time."""
+"""Folders of Spark tests in the first group, which also reads `one_run` (tests/runtime/spark/outputs.py).
+
+The second group runs the pipeline. Each takes about half of the time.
+"""
 
 AGAIN_S = 20.0
 """Seconds between two interrupts of a test that exceeded its timeout."""
@@ -106,7 +109,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     slow = {item.path for item in items if item.get_closest_marker("slow") is not None}
     grouped = {item for item in items if _shares_spark(item)}
     for item in grouped:
-        queries = not QUERIES.isdisjoint(item.path.parts)
+        queries = not QUERIES.isdisjoint(item.path.parts) or "one_run" in getattr(item, "fixturenames", ())
         item.add_marker(pytest.mark.xdist_group("spark queries" if queries else "spark runs"))
 
     def rank(item: pytest.Item) -> int:

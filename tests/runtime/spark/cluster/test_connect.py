@@ -13,16 +13,13 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 from msgspec import structs
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import Row
 from pyspark.sql import functions as F
 
-from specwire.runtime.capture.segments import list_files
 from specwire.runtime.spark import decode, encode, from_specwire, read, register
 from specwire.runtime.spark.cluster.package import ARCHIVE, Package
 from specwire.runtime.spark.decoding.backends import BACKENDS, load_backend
 from specwire.runtime.spark.errors import InputError, JobError
-from specwire.runtime.spark.pipeline.advance import advance
-from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import Store
 from specwire.runtime.spark.session.executors import check_shared
 from specwire.runtime.spark.session.opening import open_session
@@ -30,12 +27,11 @@ from specwire.runtime.spark.session.target import Target
 from tests.runtime.spark.captures import (
     CHEEZBURGER,
     NOM,
-    OHAI,
-    OHAI_OK,
     SHORT_NOM,
     write_capture,
 )
 from tests.runtime.spark.cluster.servers import SEGMENT, Server
+from tests.runtime.spark.outputs import Output
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -71,27 +67,24 @@ def test_a_session_reads_decodes_and_writes_frames_again(server: Server, tmp_pat
 
 
 def test_the_whole_pipeline_gives_what_this_machine_gives(
-    server: Server, spark: SparkSession, tmp_path: Path
+    server: Server, one_run: Output, tmp_path: Path
 ) -> None:
     """As its command, in a process that has no Java: the same rows in every table, the same summary."""
-    capture = tmp_path / "capture"
-    write_capture(capture, [("C", OHAI), ("S", OHAI_OK), ("C", NOM), ("S", CHEEZBURGER), ("C", SHORT_NOM)])
+    out = tmp_path / "remote"
     command = [sys.executable, "-P", "-m", "specwire.runtime.cli.main", "pipeline", "run", "--json"]
-    places = ["--capture", str(capture), "--out", str(tmp_path / "remote"), "--remote", server.url]
+    places = ["--capture", str(one_run.capture), "--out", str(out), "--remote", server.url]
     variables = {"PATH": "/nowhere", "JAVA_HOME": "/nowhere", "HOME": str(tmp_path)}
     ran = subprocess.run(
         [*command, *places], env=variables, capture_output=True, text=True, timeout=LIMIT_S, check=False
     )
     assert ran.returncode == 0, ran.stderr
-    assert json.loads(ran.stdout)["capture"] == str(capture)
-    segments = list_files(capture)
-    here = advance(spark, Store(tmp_path / "local"), segments, Request(capture=capture))
-    there = Store(tmp_path / "remote").summary()
+    assert json.loads(ran.stdout)["capture"] == str(one_run.capture)
+    here, there = Store(one_run.out).summary(), Store(out).summary()
     assert here is not None and there is not None
     assert structs.replace(there, elapsed_s=0) == structs.replace(here, elapsed_s=0)
-    tables_here = read_tables(tmp_path / "local")
+    tables_here = read_tables(one_run.out)
     assert "typed/filemq/Nom" in tables_here
-    assert read_tables(tmp_path / "remote") == tables_here
+    assert read_tables(out) == tables_here
 
 
 def read_tables(out: Path) -> dict[str, list[str]]:

@@ -15,14 +15,11 @@ from pyspark.sql import SparkSession
 
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.segments import list_files
-from specwire.runtime.spark.answers import taps
-from specwire.runtime.spark.answers.dialogs import conversations
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.live.alerting import STATE_SETTINGS
 from specwire.runtime.spark.live.conversations import Rules
 from specwire.runtime.spark.live.watch import check, watch
 from specwire.runtime.spark.live.work import Batch, Listener, Watch
-from specwire.runtime.spark.pipeline import answering
 from specwire.runtime.spark.pipeline.advance import advance
 from specwire.runtime.spark.pipeline.commit import begin
 from specwire.runtime.spark.pipeline.ledger import Outcome
@@ -60,13 +57,6 @@ def add(capture: Path, *numbers: int) -> None:
 
 def run_once(spark: SparkSession, capture: Path, out: Path) -> None:
     watch(spark, Watch(Request(capture), out, rules=None, once=True), threading.Event())
-
-
-@pytest.fixture
-def few_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave one answer that runs continue, the sums, and one roll-up: each answer takes a second a run."""
-    monkeypatch.setattr(answering, "continued", lambda _: iter([conversations.CONTINUED]))
-    monkeypatch.setattr(answering, "roll_ups", lambda _: iter([taps.ROLL_UP]))
 
 
 @pytest.mark.spark

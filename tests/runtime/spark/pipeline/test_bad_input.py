@@ -77,7 +77,7 @@ def test_large_frames_and_jumping_clocks(spark: SparkSession, tmp_path: Path) ->
     assert sum(pq.read_metadata(file).num_rows for file in files) == 5
 
 
-def test_names_of_another_tool_are_made_texts(spark: SparkSession, tmp_path: Path) -> None:
+def test_names_of_another_tool_are_made_texts(spark: SparkSession, tmp_path: Path, few_answers: None) -> None:
     """All layers take them, and the message is decoded as any other; a second run goes on from what is open."""
     folder, out = tmp_path / "capture", Store(tmp_path / "out")
     captures.write_capture(folder, [("C", captures.OHAI), ("C", captures.NOM)], tap="a-1-0")

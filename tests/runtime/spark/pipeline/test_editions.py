@@ -73,7 +73,9 @@ def check_quotes(spark: SparkSession, out: Path, expected: Sequence[Row]) -> Non
     assert len({str(pq.ParquetFile(file).schema).partition("\n")[2] for file in files}) == 1
 
 
-def test_one_after_the_other(spark: SparkSession, tmp_path: Path, packages: Sequence[Path]) -> None:
+def test_one_after_the_other(
+    spark: SparkSession, tmp_path: Path, packages: Sequence[Path], few_answers: None
+) -> None:
     """The second run brings the column; frames, answers and the catalog have both editions."""
     capture, store = tmp_path / "capture", Store(tmp_path / "out")
     add_packages(packages[0])

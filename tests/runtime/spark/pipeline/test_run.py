@@ -26,12 +26,7 @@ from specwire.runtime.spark.pipeline.summary import ErrorCount, Summary, Totals,
 from specwire.runtime.spark.pipeline.taking import Sorted
 from specwire.runtime.spark.report.page import draw_report
 from tests.runtime.spark import captures
-
-LIBFILEMQ_NOM = [bytes.fromhex("aaa30700000000004c4b400000000000000000")]
-"""As the C implementation's client sends it: credit and sequence."""
-
-END_OF_FILE = [bytes.fromhex("aaa30800000000000000070105612e6a7067000000000000100600"), b""]
-"""An empty chunk at the file's size."""
+from tests.runtime.spark.outputs import Output
 
 
 def work_in(spark: SparkSession, capture: Path, out: Path, **asked: object) -> Summary | None:
@@ -40,40 +35,19 @@ def work_in(spark: SparkSession, capture: Path, out: Path, **asked: object) -> S
     return advance(spark, Store(out), list_files(capture), request, draw=draw_report)
 
 
-@pytest.fixture(scope="module")
-def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two taps of two protocols, with an error, a transfer, drops, a message without frames, one of no protocol."""
-    folder = tmp_path_factory.mktemp("pipeline") / "capture [1]"
-    messages = [
-        ("C", captures.OHAI),
-        ("S", captures.OHAI_OK),
-        ("C", captures.NOM),
-        ("S", captures.CHEEZBURGER),
-        ("S", END_OF_FILE),
-        ("S", captures.DELETION),
-        ("C", captures.SHORT_NOM),
-    ]
-    captures.write_capture(folder, messages, dropped=2)
-    odd = [("C", captures.HUGZ), ("X", captures.HUGZ), ("", captures.HUGZ), ("C", captures.HUGZ), ("C", [])]
-    captures.write_capture(folder, odd, tap="odd-3-0")
-    table = pq.read_table(folder / "odd-3-0-000000.parquet")
-    rows = table.to_pylist()
-    rows[1]["frames"], rows[2]["sender"], rows[3]["protocol"] = [None, b"\xaa\xa3\x09"], None, "../gopher"
-    rows.append({**rows[0], "seq": 5, "frames": None})
-    rows.append({**rows[0], "seq": 6, "protocol": None})
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), folder / "odd-3-0-000000.parquet")
-    return captures.write_capture(folder, [("C", LIBFILEMQ_NOM)], tap="c-2-0", protocol="libfilemq")
+@pytest.fixture
+def capture(one_run: Output) -> Path:
+    """What the taps recorded."""
+    return one_run.capture
 
 
-@pytest.fixture(scope="module")
-def out(spark: SparkSession, capture: Path) -> Path:
+@pytest.fixture
+def out(one_run: Output) -> Path:
     """The output of one run."""
-    folder = capture.parent / "out {a}"
-    assert work_in(spark, capture, folder)
-    return folder
+    return one_run.out
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def summary(out: Path) -> Summary:
     """The summary as another program reads it."""
     return msgspec.json.decode((out / "summary.json").read_bytes(), type=Summary)
@@ -96,7 +70,7 @@ def test_every_table_is_written(out: Path, summary: Summary) -> None:
         "filemq/Cheezburger": 3,
         "filemq/Hugz": 2,
         "filemq/_errors": 4,
-        "libfilemq/Nom": 1,
+        "zmtp/Ping": 1,
         "unknown/_errors": 2,
     }
     assert typed["filemq/Wat"] == 0
@@ -131,7 +105,7 @@ def test_messages_are_counted_by_tap_type_and_sender(summary: Summary) -> None:
     assert (summary.undecoded, summary.dropped, summary.missing) == (6, 2, 0)
     assert TypeCount("server-1-0", "filemq", None, "C", 1, 6) in summary.types
     assert TypeCount("server-1-0", "filemq", "Cheezburger", "S", 3, 33 + 27 + 27) in summary.types
-    assert TypeCount("c-2-0", "libfilemq", "Nom", "C", 1, 19) in summary.types
+    assert TypeCount("c-2-0", "zmtp", "Ping", "P", 1, 9) in summary.types
     assert TypeCount("odd-3-0", "filemq", "Hugz", "", 1, 3) in summary.types
     assert [item.messages for item in summary.types if item.sender == "?" and item.protocol == "filemq"] == [
         1

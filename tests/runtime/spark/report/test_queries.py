@@ -11,10 +11,6 @@ import duckdb
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from specwire.runtime.capture.segments import list_files
-from specwire.runtime.spark.pipeline.advance import advance
-from specwire.runtime.spark.pipeline.manifest import Asked
-from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import Store
 from specwire.runtime.spark.pipeline.summary import Summary
 from specwire.runtime.spark.protocols import role_name
@@ -22,8 +18,8 @@ from specwire.runtime.spark.report.charts import Figure
 from specwire.runtime.spark.report.findings import NODES_KEPT, collect
 from specwire.runtime.spark.report.page import Section, View, build_view
 from specwire.runtime.spark.report.text import count_text
-from tests.benchmarks.spark.busy.capture import write_capture
 from tests.house.repository import ROOT
+from tests.runtime.spark.outputs import Output
 
 pytestmark = pytest.mark.spark
 
@@ -31,13 +27,9 @@ Rows = list[tuple[Any, ...]]
 
 
 @pytest.fixture(scope="module")
-def out(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def out(two_runs: Output) -> Path:
     """The output folder of a capture of FILEMQ, Flux and NORFAB with faults of all kinds."""
-    folder = tmp_path_factory.mktemp("report")
-    write_capture(folder / "capture", 4000)
-    request = Request(folder / "capture", Asked())
-    assert advance(spark, Store(folder / "out"), list_files(folder / "capture"), request)
-    return folder / "out"
+    return two_runs.out
 
 
 @pytest.fixture(scope="module")
