@@ -93,7 +93,7 @@ bench: setup ## measure speed, as ratios against a baseline of the same run
 # Seconds of fuzzing, for all targets together.
 FUZZ_SECONDS = 600
 
-fuzz: setup ## hostile input, guided by coverage, for FUZZ_SECONDS (600) seconds; then tests with random examples, seven times as many, and 2,000 grammars that expand without end
+fuzz: setup ## hostile input, guided by coverage, for FUZZ_SECONDS (600) seconds; then tests with random examples, twelve times as many, and 2,000 grammars that expand without end
 	@$(VENV)/python -m tests.fuzz.run --seconds $(FUZZ_SECONDS) $(ARGS)
 	@$(if $(ARGS),,SPECWIRE_FUZZ_COUNT=300 SPECWIRE_BOMBS=2000 $(PYTEST) --timeout=0 -m 'hypothesis and not spark')
 

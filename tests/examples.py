@@ -1,6 +1,6 @@
 """Number of examples for tests of properties: few in `make test`, more in `make fuzz`.
 
-``SPECWIRE_FUZZ_COUNT`` is a percentage of the numbers that the tests state. `make test` uses 40 and
+``SPECWIRE_FUZZ_COUNT`` is a percentage of the numbers that the tests state. `make test` uses 25 and
 `make fuzz` 300; 10,000 takes a night. Each run draws other examples.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-PERCENT = int(os.environ.get("SPECWIRE_FUZZ_COUNT", "40"))
+PERCENT = int(os.environ.get("SPECWIRE_FUZZ_COUNT", "25"))
 
 
 def examples(stated: int) -> int:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import pytest
 
 from specwire.generator.packages import package_files
 from specwire.generator.pipeline import compile_protocol
+from tests.generated.type_checker import check
 
 GRAMMAR = """\
 door  = C:KNOCK *( C:ASK S:TELL / visit )
@@ -90,17 +89,9 @@ def check_types(folder: Path, grammar: str) -> str:
         path = folder / "code" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    (folder / "code" / "engine.py").write_text(ENGINE, encoding="utf-8")
-    run = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--config-file=", "engine.py"],
-        cwd=folder / "code",
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert run.returncode in (0, 1), run.stdout + run.stderr
-    return run.stdout
+    engine = folder / "code" / "engine.py"
+    engine.write_text(ENGINE, encoding="utf-8")
+    return check(engine)
 
 
 @pytest.mark.slow

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.generated.type_checker import check
 
 PROGRAM = '''\
 """A program of a user."""
@@ -48,20 +48,10 @@ request.topic = "b"  # error: Property "topic" defined in "Request" is read-only
 @pytest.mark.slow
 def test_a_type_checker_sees_every_class_and_field(tmp_path: Path) -> None:
     """Each line says in its comment what mypy says of it."""
-    (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
-    command = [
-        sys.executable,
-        "-m",
-        "mypy",
-        "--strict",
-        "--follow-imports=silent",
-        "--config-file=",
-        "program.py",
-    ]
-    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
-    said = dict(
-        re.findall(r"^program\.py:(\d+): (?:note|error): (.*?)(?:  \[.*)?$", run.stdout, re.MULTILINE)
-    )
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM, encoding="utf-8")
+    told = check(program)
+    said = dict(re.findall(r"^program\.py:(\d+): (?:note|error): (.*?)(?:  \[.*)?$", told, re.MULTILINE))
     shown = {
         number: text if (revealed := re.search(r'^Revealed type is "(.*)"$', text)) is None else revealed[1]
         for number, text in said.items()

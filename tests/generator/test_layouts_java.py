@@ -1,6 +1,6 @@
 """Random layouts of every kind: the Java decoders and the generated codec give the same rows, errors included.
 
-All protocols of an example are compiled together, because a compiler takes longer to start than to compile; no
+All protocols are drawn first and compiled together, because a compiler takes longer to start than to compile; no
 session of Spark is needed to call what comes out.
 """
 
@@ -25,7 +25,7 @@ from tests.generated.java_rows import Frames, Job, compile_decoders, decoded, wa
 from tests.generator import layouts
 from tests.generator.test_layouts import generated
 
-PROTOCOLS = examples(5)
+PROTOCOLS = max(2, examples(5))
 MESSAGES = 6
 MOST = 300
 """Messages of a protocol, spoilt ones included; and truncations of a message."""
@@ -49,24 +49,30 @@ def spoilt(messages: list[list[bytes]], chance: Random) -> Iterator[Frames]:
 
 
 @pytest.mark.slow
-@ONCE
-@given(st.lists(layouts.protocols, min_size=PROTOCOLS, max_size=PROTOCOLS), st.data())
-def test_java_reads_what_the_codec_reads(drawn: list[ir.Protocol], data: st.DataObject) -> None:
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sys.dont_write_bytecode", True)
-        jobs: list[Job] = []
-        wanted = []
-        sources = []
-        for number, protocol in enumerate(drawn):
+def test_java_reads_what_the_codec_reads() -> None:
+    jobs: list[Job] = []
+    wanted: list[object] = []
+    sources: list[Path] = []
+
+    @ONCE
+    @given(st.lists(layouts.protocols, min_size=PROTOCOLS, max_size=PROTOCOLS), st.data())
+    def draw(drawn: list[ir.Protocol], data: st.DataObject) -> None:
+        for protocol in drawn:
+            number = len(sources)
             named = msgspec.structs.replace(protocol, name=f"demo{number}")
             sources.append(write(Path(folder), named))
             with generated(Path(folder, "packages"), named) as module:
                 made = [data.draw(strategies.messages(module)).encode() for _ in range(MESSAGES)]
                 rows = list(spoilt(made, Random(number)))[:MOST]
-                wanted += wanted_rows(module, rows)
-                jobs += [(named.name, None, frames) for frames in rows]
+                wanted.extend(wanted_rows(module, rows))
+                jobs.extend((named.name, None, frames) for frames in rows)
+
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.dont_write_bytecode", True)
+        draw()
         classes = compile_decoders(sources, Path(folder, "classes"))
         _, found = decoded(classes, jobs)
+    assert len(sources) >= 2 * PROTOCOLS
     for (name, _, given_frames), own, other in zip(jobs, found, wanted, strict=True):
         assert own == other, (name, given_frames)
 

@@ -77,7 +77,8 @@ def test_the_whole_pipeline_gives_what_this_machine_gives(
     ran = subprocess.run(
         [*command, *places], env=variables, capture_output=True, text=True, timeout=LIMIT_S, check=False
     )
-    assert ran.returncode == 0, ran.stderr
+    # Three: some messages of the capture have no package.
+    assert ran.returncode == 3, ran.stderr
     assert json.loads(ran.stdout)["capture"] == str(one_run.capture)
     here, there = Store(one_run.out).summary(), Store(out).summary()
     assert here is not None and there is not None
