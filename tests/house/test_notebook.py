@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import ast
 import re
+from importlib import import_module
+from typing import Any
 
-import matplotlib.pyplot as plt
-import nbformat
 import pytest
-from nbformat import NotebookNode, v4
 
-import notebook as program
 from tests.house.repository import ROOT
 
 PINGS, ATTRIBUTES = 350, 350 // 5
 """What the client in the notebook asks: a ping for each number below 350, an attribute for each fifth of them."""
 
 
-def read() -> NotebookNode:
-    """Return the notebook as it is committed."""
-    notebook: NotebookNode = nbformat.read(program.NOTEBOOK, as_version=4)
-    return notebook
+@pytest.fixture(scope="module")
+def program() -> Any:
+    """`scripts/notebook.py`. Its libraries take seconds to import, so a worker without these tests does not."""
+    return import_module("notebook")
+
+
+@pytest.fixture(scope="module")
+def notebook(program: Any) -> Any:
+    """The notebook as it is committed."""
+    return import_module("nbformat").read(program.NOTEBOOK, as_version=4)
 
 
 def run_cell(source: str, names: dict[str, object]) -> None:
@@ -37,15 +41,20 @@ def run_cell(source: str, names: dict[str, object]) -> None:
 @pytest.mark.slow
 @pytest.mark.peers
 def test_cells_work_from_top_to_bottom(
-    shared_opening: None, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    shared_opening: None,
+    program: Any,
+    notebook: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     """In this process and with the shared session; the counts are those of what the client asked."""
+    plt = import_module("matplotlib.pyplot")
     monkeypatch.chdir(ROOT)
     plt.switch_backend("agg")
     monkeypatch.setattr(plt, "show", lambda: None)
     names: dict[str, object] = {}
     shown = []
-    for cell in program.code_cells(read()):
+    for cell in program.code_cells(notebook):
         run_cell(cell.source, names)
         shown.append((cell.source, capfd.readouterr().out))
 
@@ -62,12 +71,13 @@ def test_cells_work_from_top_to_bottom(
     plt.close("all")
 
 
-def test_a_kernel_fills_in_what_cells_show() -> None:
+def test_a_kernel_fills_in_what_cells_show(program: Any) -> None:
     """Text, values and figures."""
     sources = (
         "print('a')\n1 + 1",
         "import matplotlib.pyplot as plt\nplt.figure()\nplt.plot([1, 2])\nplt.show()",
     )
+    v4 = import_module("nbformat").v4
     notebook = v4.new_notebook(cells=[v4.new_code_cell(source) for source in sources])
     program.execute(notebook)
     first, second = program.code_cells(notebook)
@@ -75,9 +85,8 @@ def test_a_kernel_fills_in_what_cells_show() -> None:
     assert len(program.shown_figures(second)) == 1
 
 
-def test_is_kept_with_what_it_shows() -> None:
+def test_is_kept_with_what_it_shows(program: Any, notebook: Any) -> None:
     """In the order of its cells, without a warning, and without a place on somebody's machine."""
-    notebook = read()
     numbers = [cell.execution_count for cell in program.code_cells(notebook)]
     assert numbers == list(range(1, len(numbers) + 1))
     outputs = [output for cell in program.code_cells(notebook) for output in cell.outputs]
@@ -87,8 +96,8 @@ def test_is_kept_with_what_it_shows() -> None:
     assert " at 0x" not in str(outputs)
 
 
-def test_page_is_of_the_notebook() -> None:
+def test_page_is_of_the_notebook(program: Any, notebook: Any) -> None:
     """`python scripts/notebook.py --page` writes it."""
-    text, figures = program.write_page(read())
+    text, figures = program.write_page(notebook)
     assert program.PAGE.read_text(encoding="utf-8") == text
     assert {name: (program.DOCS / name).read_bytes() for name in figures} == figures

@@ -1,6 +1,6 @@
 """A stand-alone cluster of a master and two workers, whose executors have nothing but the archive.
 
-`make test` writes frames and typed tables there. `make soak` writes answers too
+`make test` writes typed tables there. `make soak` writes frames and answers too
 (`SPECWIRE_CLUSTER_LAYERS`), which takes as long again.
 """
 
@@ -45,7 +45,7 @@ pytestmark = [
 
 LIMIT_S = 600
 
-LAYERS = os.environ.get("SPECWIRE_CLUSTER_LAYERS", "frames,typed")
+LAYERS = os.environ.get("SPECWIRE_CLUSTER_LAYERS", "typed")
 MESSAGES = 8_000
 LARGE = "large"
 """The conversation that has three messages of every ten."""

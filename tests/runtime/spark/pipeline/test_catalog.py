@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, Field, Schema, convert_to_deltalake
 from deltalake.schema import PrimitiveType
-from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
 from specwire.generated import flux
@@ -128,6 +127,8 @@ def test_two_tables_of_one_name_are_refused(out: Path, tmp_path: Path) -> None:
 
 def test_iceberg_adds_the_files(out: Path, tmp_path: Path) -> None:
     """Without a copy: `add_files` reads the footers. The partition column is not in the files, so it is added."""
+    from pyiceberg.catalog.sql import SqlCatalog  # takes a second in every worker that collects tests
+
     folder = out / "typed/flux/Request"
     files = sorted(folder.rglob("*.parquet"))
     catalog = SqlCatalog("test", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/lake")
