@@ -21,6 +21,7 @@ import pytest
 from specwire.generated.columns.rows import decode_rows
 from specwire.runtime.spark.decoding.compile_jar import compile_classes, find_javac
 from specwire.runtime.spark.session.target import find_java
+from tests.conftest import BRIEF_JAVAC
 
 HARNESS = Path(__file__).with_name("Rows.java")
 SPARK = Path(pyspark.__file__).parent / "jars" / "*"
@@ -37,7 +38,7 @@ def compile_decoders(sources: Iterable[Path], folder: Path) -> Path:
     if javac is None:
         pytest.skip("there is no javac")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")  # half the time
+        patch.setenv("JAVA_TOOL_OPTIONS", BRIEF_JAVAC)
         compile_classes(javac, [*sorted(SUPPORT.glob("*.java")), *sources, HARNESS], folder)
     return folder
 

@@ -24,6 +24,7 @@ from specwire.runtime.spark.pipeline.store import Store
 from specwire.runtime.spark.protocols import load_columns
 from specwire.runtime.spark.reading.source import SpecwireSource
 from specwire.runtime.spark.session.target import jar_trouble
+from tests.conftest import BRIEF_JAVAC
 from tests.runtime.own_packages import (
     EDITION_2,
     LARGE,
@@ -43,10 +44,17 @@ TYPED = Asked(layers=("typed",))
 ROWS = [("Subscribe", None), ("Quote", Decimal(1250)), ("Quote", Decimal(LARGE))]
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder where Java decoders are kept: those of a package are compiled once for all tests."""
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.fixture
-def capture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def capture(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give a capture that states ticker, whose package was added; workers cannot import it from where it is."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", BRIEF_JAVAC)
     add_packages(write_package(tmp_path / "wire"))
     return write_ticker_capture(tmp_path / "capture")
 

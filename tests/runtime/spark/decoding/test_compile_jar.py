@@ -9,6 +9,7 @@ import pytest
 
 from specwire.runtime.spark.decoding import compile_jar
 from specwire.runtime.spark.session import target
+from tests.conftest import BRIEF_JAVAC
 
 
 def write(path: Path, digest: str, *classes: str) -> Path:
@@ -30,11 +31,12 @@ def test_the_same_entries_give_the_same_octets(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_same_sources_give_the_same_jar(tmp_path: Path) -> None:
+def test_the_same_sources_give_the_same_jar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled anew, it is the jar that is there."""
     javac = compile_jar.find_javac()
     if javac is None or target.jar_trouble():
         pytest.skip(target.jar_trouble() or "there is no javac")
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", BRIEF_JAVAC)
     compile_jar.compile_jar(javac, tmp_path / "again.jar")
     assert (tmp_path / "again.jar").read_bytes() == target.JAR.read_bytes()
 
