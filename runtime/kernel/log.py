@@ -1,0 +1,150 @@
+"""Log: an event is a type, and its text and its JSON come from that type alone.
+
+A protocol derives a class from `LogEvent` for each kind of event. The fields are the data of the JSON
+form, and `describe` returns the text. What an outsider can cause has a `limit`: events with the same
+limit share a bounded rate, and the number of omitted events is logged with the next one.
+
+`EventLog` writes the events of one peer, and `EventStream` hands them to the program.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from time import monotonic
+from typing import ClassVar
+
+import msgspec
+
+from specwire.runtime.log.form import LogForm
+from specwire.runtime.log.quota import Quota
+from specwire.runtime.log.serverlog import ServerLog
+from specwire.runtime.log.stamp import Level, Stamp
+
+MAX_UNREAD = 100_000
+
+
+class LogEvent(msgspec.Struct, frozen=True):
+    """Base of everything that is logged.
+
+    Attributes:
+        level: how serious the event is; a property where it depends on the fields.
+        limit: events that share a rate, by the words for those omitted; empty for no limit.
+    """
+
+    level: ClassVar[Level] = "info"
+    limit: ClassVar[str] = ""
+
+    def describe(self) -> str:
+        """Return the text. `EventLog` escapes unprintable characters of peers."""
+        raise NotImplementedError
+
+
+class EventLog:
+    """Writer of the log of one peer, and of what specwire's modules log meanwhile.
+
+    Args:
+        write: writes one line.
+        role: kind of server, in each JSON object.
+        wanted: tells whether an event is written.
+        clock: monotonic clock, in seconds.
+    """
+
+    def __init__(
+        self,
+        write: Callable[[str], None],
+        role: str,
+        form: LogForm = LogForm.TEXT,
+        *,
+        wanted: Callable[[LogEvent], bool] = lambda event: True,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._lines = ServerLog(write, Stamp(role, form), form)
+        self._wanted, self._clock = wanted, clock
+        self._quotas: dict[str, Quota] = {}
+
+    def emit(self, event: LogEvent) -> None:
+        """Write an event, unless it is not wanted or exceeds its rate."""
+        if self._wanted(event):
+            self._lines.tell(event, self._narrate, event.level)
+
+    def line(self, text: str) -> None:
+        """Write a line that is about no event."""
+        self._lines.line(text)
+
+    def close(self) -> None:
+        """Stop writing what specwire's modules log."""
+        self._lines.close()
+
+    def _narrate(self, event: LogEvent) -> None:
+        if not event.limit:
+            self._lines.narrated(event.describe())
+            return
+        quota = self._quotas.get(event.limit)
+        if quota is None:
+            quota = self._quotas[event.limit] = Quota(self._lines.narrated, self._clock, event.limit)
+        quota.write(event.describe())
+
+
+class EventStream:
+    """Events from now on, as an asynchronous iterator that ends when the peer stops.
+
+    A stream that nobody reads keeps the newest `MAX_UNREAD` events and counts in `lost` the others.
+    """
+
+    def __init__(self) -> None:
+        self.lost = 0
+        self._unread: deque[LogEvent] = deque(maxlen=MAX_UNREAD)
+        self._changed = asyncio.Event()
+        self._ended = False
+
+    def add(self, event: LogEvent) -> None:
+        """Add an event."""
+        self.lost += len(self._unread) == MAX_UNREAD
+        self._unread.append(event)
+        self._changed.set()
+
+    def end(self) -> None:
+        """End the iteration after the unread events."""
+        self._ended = True
+        self._changed.set()
+
+    def __aiter__(self) -> AsyncIterator[LogEvent]:
+        return self
+
+    async def __anext__(self) -> LogEvent:
+        while not self._unread:
+            if self._ended:
+                raise StopAsyncIteration
+            self._changed.clear()
+            await self._changed.wait()
+        return self._unread.popleft()
+
+
+class EventStreams:
+    """The streams of one peer."""
+
+    def __init__(self) -> None:
+        self._streams: list[EventStream] = []
+
+    def open(self) -> EventStream:
+        """Return a stream of the events from now on."""
+        stream = EventStream()
+        self._streams.append(stream)
+        return stream
+
+    def close(self, stream: EventStream) -> None:
+        """End a stream."""
+        self._streams.remove(stream)
+        stream.end()
+
+    def add(self, event: LogEvent) -> None:
+        """Add an event to every stream."""
+        for stream in self._streams:
+            stream.add(event)
+
+    def end(self) -> None:
+        """End every stream."""
+        for stream in self._streams:
+            stream.end()

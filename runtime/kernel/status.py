@@ -1,0 +1,232 @@
+"""Status: one struct per peer, which is the only source of what is shown about it.
+
+A peer's status is a msgspec struct. ``specwire … status`` prints it, as JSON or as text. A field that is
+also a metric carries a `Measure`:
+
+    class ZreStatus(msgspec.Struct):
+        messages_in: Annotated[int, Measure("counter", "Messages received.")]
+        peers: Annotated[tuple[RemoteStatus, ...], Measure("gauge", "Known peers.")]
+
+`measure` turns these fields into the families that ``--metrics`` exports. The value of a measured field is
+a number, a `Distribution`, a mapping from the value of one label to a number, or something with a length.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from itertools import accumulate
+from typing import Annotated, Any, get_type_hints
+
+import msgspec
+
+from specwire import __version__
+from specwire.runtime.capture.counts import TapCounts
+from specwire.runtime.log.text import show
+from specwire.runtime.observe.families import Family, Histogram, Kind
+
+MAX_ROWS = 200
+
+
+class Measure(msgspec.Struct, frozen=True):
+    """Marks a field of a status as a metric.
+
+    Attributes:
+        kind: ``counter`` only grows, ``gauge`` does not, ``histogram`` is a `Distribution`.
+        name: of the family, after the prefix; the name of the field by default. Fields may share a
+            family, with different `labels`.
+        labels: constant labels.
+        label: name of the label whose values are the keys of a mapping.
+    """
+
+    kind: Kind
+    help: str
+    name: str = ""
+    labels: Mapping[str, str] = {}
+    label: str = ""
+
+
+class Distribution(msgspec.Struct):
+    """How many values were at most each limit; `counts` has one more number, for larger ones.
+
+    Attributes:
+        limits: in rising order.
+    """
+
+    limits: tuple[float, ...]
+    counts: list[int] = []
+    total: float = 0.0
+
+    def add(self, value: float) -> None:
+        """Count a value."""
+        if not self.counts:
+            self.counts = [0] * (len(self.limits) + 1)
+        self.counts[bisect_left(self.limits, value)] += 1
+        self.total += value
+
+
+COMMIT_LIMITS_S = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+
+
+class ProcessStatus(msgspec.Struct, frozen=True):
+    """The process of a peer; `started` is the time (ISO 8601, UTC)."""
+
+    pid: int
+    version: str
+    started: str
+    uptime_s: Annotated[float, Measure("gauge", "Time since the peer started.", name="uptime_seconds")]
+
+
+class ProcessClock:
+    """Age of the process of a peer that starts now."""
+
+    def __init__(self) -> None:
+        self._started = datetime.now(UTC).isoformat(timespec="seconds")
+        self._began_s = time.monotonic()
+
+    def describe(self) -> ProcessStatus:
+        """Return the status of the process."""
+        uptime_s = round(time.monotonic() - self._began_s, 3)
+        return ProcessStatus(os.getpid(), __version__, self._started, uptime_s)
+
+
+class HostCounters(msgspec.Struct):
+    """What a host has done so far, beside messages."""
+
+    malformed: Annotated[int, Measure("counter", "Messages that are none of the protocol.")] = 0
+    refused: Annotated[int, Measure("counter", "Clients that were not admitted or were cut off.")] = 0
+    lost: Annotated[int, Measure("counter", "Peers that could not be reached any more.")] = 0
+    commits: Annotated[int, Measure("counter", "Commits that are durable.")] = 0
+    failed_commits: Annotated[int, Measure("counter", "Commits that failed.")] = 0
+    faults: Annotated[int, Measure("counter", "Faults of specwire itself.")] = 0
+    commit_s: Annotated[
+        Distribution, Measure("histogram", "Time until a commit is durable.", name="commit_seconds")
+    ] = msgspec.field(default_factory=lambda: Distribution(COMMIT_LIMITS_S))
+
+
+class HostStatus(msgspec.Struct, frozen=True):
+    """How a host is; the part that the status of every peer has."""
+
+    process: ProcessStatus
+    endpoints: Mapping[str, str]
+    paused: Annotated[bool, Measure("gauge", "Whether receiving is paused.")]
+    connections: Annotated[int, Measure("gauge", "Connections that this side opened.")]
+    pending_effects: Annotated[int, Measure("gauge", "Effects that are still to be performed.")]
+    pending_commits: Annotated[int, Measure("gauge", "Commits that are not durable yet.")]
+    messages_in: Annotated[int, Measure("counter", "Messages.", "messages", {"direction": "in"})]
+    messages_out: Annotated[int, Measure("counter", "Messages.", "messages", {"direction": "out"})]
+    octets_in: Annotated[
+        int, Measure("counter", "Octets of all frames.", "message_bytes", {"direction": "in"})
+    ]
+    octets_out: Annotated[
+        int, Measure("counter", "Octets of all frames.", "message_bytes", {"direction": "out"})
+    ]
+    counters: HostCounters
+    captures: tuple[TapCounts, ...] = ()
+
+
+def measure(status: msgspec.Struct, prefix: str) -> list[Family]:
+    """Return the metrics in a status and in the structs that are its fields.
+
+    Args:
+        prefix: beginning of each name, such as ``specwire_zre``.
+    """
+    families: dict[str, Family] = {}
+    for mark, name, value in _measured(status):
+        family = families.get(name)
+        labels = (*mark.labels, *((mark.label,) if mark.label else ()))
+        if family is None and isinstance(value, Distribution):
+            family = families[name] = Histogram(f"{prefix}_{name}", mark.help, value.limits, labels)
+        elif family is None:
+            family = families[name] = Family(f"{prefix}_{name}", mark.kind, mark.help, labels)
+        _add(family, mark, value)
+    return [*families.values()]
+
+
+def describe_status(status: msgspec.Struct) -> Iterator[str]:
+    """Yield the lines of a status as text: fields, then structs, then tables."""
+    yield from _describe(status, "")
+
+
+def _measured(status: msgspec.Struct) -> Iterator[tuple[Measure, str, Any]]:
+    marks = _marks(type(status))
+    for name in status.__struct_fields__:
+        value = getattr(status, name)
+        if (mark := marks.get(name)) is not None:
+            yield mark, mark.name or name, value
+        elif isinstance(value, msgspec.Struct):
+            yield from _measured(value)
+
+
+@cache
+def _marks(kind: type[msgspec.Struct]) -> Mapping[str, Measure]:
+    hints = get_type_hints(kind, include_extras=True)
+    return {
+        name: mark
+        for name, hint in hints.items()
+        for mark in getattr(hint, "__metadata__", ())
+        if isinstance(mark, Measure)
+    }
+
+
+def _add(family: Family, mark: Measure, value: Any) -> None:
+    constants = mark.labels.values()
+    match value:
+        case Distribution() if isinstance(family, Histogram):
+            counts = value.counts or [0] * (len(value.limits) + 1)
+            family.add_all([*accumulate(counts)], value.total, *constants)
+        case int() | float():
+            family.add(value, *constants)
+        case Mapping() if mark.label:
+            for label, number in value.items():
+                family.add(number, *constants, label)
+        case _:
+            family.add(len(value), *constants)
+
+
+def _describe(status: msgspec.Struct, indent: str) -> Iterator[str]:
+    fields = {name: getattr(status, name) for name in status.__struct_fields__}
+    width = max((len(name) for name in fields), default=0)
+    for name, value in fields.items():
+        words = name.replace("_", " ")
+        if isinstance(value, Distribution):
+            yield f"{indent}{words:{width}}  {sum(value.counts):,} values, {value.total:.3f} in all"
+        elif isinstance(value, msgspec.Struct):
+            yield f"{indent}{words}"
+            yield from _describe(value, indent + "  ")
+        elif value and isinstance(value, tuple | list) and isinstance(value[0], msgspec.Struct):
+            yield f"{indent}{words}"
+            yield from _table(value, indent + "  ")
+        else:
+            yield f"{indent}{words:{width}}  {_cell(value)}"
+
+
+def _table(rows: Sequence[msgspec.Struct], indent: str) -> Iterator[str]:
+    names = rows[0].__struct_fields__
+    shown = [tuple(_cell(getattr(row, name)) for name in names) for row in rows[:MAX_ROWS]]
+    lines = [tuple(name.replace("_", " ") for name in names), *shown]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        yield indent + "  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
+    if len(rows) > MAX_ROWS:
+        yield f"{indent}and {len(rows) - MAX_ROWS:,} more"
+
+
+def _cell(value: Any) -> str:
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case int():
+            return f"{value:,}"
+        case float():
+            return f"{value:,.1f}"
+        case Mapping():
+            return ", ".join(f"{show(str(key))}={_cell(one)}" for key, one in value.items()) or "-"
+        case tuple() | list():
+            return ", ".join(map(_cell, value)) or "-"
+        case _:
+            return show(str(value)) or "-"
