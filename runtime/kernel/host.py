@@ -84,10 +84,7 @@ class Refused(LogEvent, frozen=True):
     reason: str
     level = "warning"
     limit = "more clients were refused"
-
-    def describe(self) -> str:
-        """Return the text."""
-        return f"refused a client: {self.reason}"
+    text = "refused a client: {0.reason}"
 
 
 class Noticed(LogEvent, frozen=True):
@@ -95,10 +92,7 @@ class Noticed(LogEvent, frozen=True):
 
     notice: str
     level = "warning"
-
-    def describe(self) -> str:
-        """Return the text."""
-        return self.notice
+    text = "{0.notice}"
 
 
 class HostState(Enum):
@@ -261,6 +255,10 @@ class Host:
     async def change_keys(self, keys: KeyPair) -> None:
         """Bind every CURVE listener again with other keys; raises TransportError."""
         await self._sockets.change_keys(keys)
+
+    def now(self) -> float:
+        """Return the time as the engine knows it."""
+        return self._clock()
 
     def status(self) -> HostStatus:
         """Return the status of the host, from `start` on."""

@@ -4,7 +4,7 @@ A protocol derives a class from `LogEvent` for each kind of event. The fields ar
 form, and `describe` returns the text. What an outsider can cause has a `limit`: events with the same
 limit share a bounded rate, and the number of omitted events is logged with the next one.
 
-`EventLog` writes the events of one peer, and `EventStream` hands them to the program.
+`EventLog` writes the events of one peer, and `EventStreams` hands them to the program.
 """
 
 from __future__ import annotations
@@ -31,14 +31,16 @@ class LogEvent(msgspec.Struct, frozen=True):
     Attributes:
         level: how serious the event is; a property where it depends on the fields.
         limit: events that share a rate, by the words for those omitted; empty for no limit.
+        text: format string with the event as its argument, such as ``"{0.name} joined {0.group}"``.
     """
 
     level: ClassVar[Level] = "info"
     limit: ClassVar[str] = ""
+    text: ClassVar[str] = ""
 
     def describe(self) -> str:
         """Return the text. `EventLog` escapes unprintable characters of peers."""
-        raise NotImplementedError
+        return self.text.format(self)
 
 
 class EventLog:
@@ -87,64 +89,51 @@ class EventLog:
         quota.write(event.describe())
 
 
-class EventStream:
-    """Events from now on, as an asynchronous iterator that ends when the peer stops.
+class EventStreams:
+    """Events of one peer, as asynchronous iterators that end when the peer stops.
 
-    A stream that nobody reads keeps the newest `MAX_UNREAD` events and counts in `lost` the others.
+    A stream that nobody reads keeps the newest `MAX_UNREAD` events; `lost` counts the others.
     """
 
     def __init__(self) -> None:
         self.lost = 0
-        self._unread: deque[LogEvent] = deque(maxlen=MAX_UNREAD)
-        self._changed = asyncio.Event()
+        self._streams: set[_Stream] = set()
         self._ended = False
-
-    def add(self, event: LogEvent) -> None:
-        """Add an event."""
-        self.lost += len(self._unread) == MAX_UNREAD
-        self._unread.append(event)
-        self._changed.set()
-
-    def end(self) -> None:
-        """End the iteration after the unread events."""
-        self._ended = True
-        self._changed.set()
-
-    def __aiter__(self) -> AsyncIterator[LogEvent]:
-        return self
-
-    async def __anext__(self) -> LogEvent:
-        while not self._unread:
-            if self._ended:
-                raise StopAsyncIteration
-            self._changed.clear()
-            await self._changed.wait()
-        return self._unread.popleft()
-
-
-class EventStreams:
-    """The streams of one peer."""
-
-    def __init__(self) -> None:
-        self._streams: list[EventStream] = []
-
-    def open(self) -> EventStream:
-        """Return a stream of the events from now on."""
-        stream = EventStream()
-        self._streams.append(stream)
-        return stream
-
-    def close(self, stream: EventStream) -> None:
-        """End a stream."""
-        self._streams.remove(stream)
-        stream.end()
 
     def add(self, event: LogEvent) -> None:
         """Add an event to every stream."""
         for stream in self._streams:
-            stream.add(event)
+            self.lost += len(stream.unread) == MAX_UNREAD
+            stream.unread.append(event)
+            stream.changed.set()
 
     def end(self) -> None:
-        """End every stream."""
+        """End every stream after its unread events."""
+        self._ended = True
         for stream in self._streams:
-            stream.end()
+            stream.changed.set()
+
+    def read(self) -> AsyncIterator[LogEvent]:
+        """Return a stream of the events from now on."""
+        stream = _Stream()
+        self._streams.add(stream)
+        return self._read(stream)
+
+    async def _read(self, stream: _Stream) -> AsyncIterator[LogEvent]:
+        try:
+            while stream.unread or not self._ended:
+                if stream.unread:
+                    yield stream.unread.popleft()
+                else:
+                    stream.changed.clear()
+                    await stream.changed.wait()
+        finally:
+            self._streams.discard(stream)
+
+
+class _Stream:
+    """Unread events of one reader."""
+
+    def __init__(self) -> None:
+        self.unread: deque[LogEvent] = deque(maxlen=MAX_UNREAD)
+        self.changed = asyncio.Event()
