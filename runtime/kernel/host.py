@@ -210,7 +210,6 @@ class Host:
         match self.state:
             case HostState.NEW:
                 self.state = HostState.STOPPED
-                return
             case HostState.STARTING:
                 self.state = HostState.STOPPING
             case HostState.RUNNING:
@@ -221,7 +220,8 @@ class Host:
                 if self._releasing is None:
                     self._on_event(Noticed(f"did not end within {self._settings.stop_s:g} s"))
                     self._end(Stop(reason))
-        await asyncio.shield(self.stopped)
+        if self.state is not HostState.STOPPED:
+            await asyncio.shield(self.stopped)
 
     async def __aenter__(self) -> Self:
         await self.start()
