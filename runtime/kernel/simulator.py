@@ -124,7 +124,7 @@ class Simulator:
         self.trace: list[tuple[float, str, Event]] = []
         self.disturbances = disturbances or Disturbances()
         self._random = Random(seed)
-        self._plans: list[tuple[float, int, Callable[[], None]]] = []
+        self._plans: list[tuple[float, int, Callable[[], object]]] = []
         self._order = count()
         self._calls = count(1)
 
@@ -176,7 +176,7 @@ class Simulator:
             if link.other(one)[0].name == other:
                 self._lose(link, "the connection was lost")
 
-    def at(self, when: float, do: Callable[[], None]) -> None:
+    def at(self, when: float, do: Callable[[], object]) -> None:
         """Call `do` at a time that is not in the past."""
         heappush(self._plans, (when, next(self._order), do))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import msgspec
@@ -19,6 +20,7 @@ class Opened(LogEvent, frozen=True):
 
     door: str
     times: int = 1
+    by: Mapping[str, int] = {}
     text = "{0.door} opened {0.times} times"
 
 
@@ -42,7 +44,7 @@ def test_text_and_json_of_one_event() -> None:
     for form in LogForm:
         log, lines = log_of(form, [0.0])
         try:
-            log.emit(Opened("a\x1b[2J", 2))
+            log.emit(Opened("a\x1b[2J", 2, {"me": 2}))
         finally:
             log.close()
         (line,) = lines
@@ -51,7 +53,7 @@ def test_text_and_json_of_one_event() -> None:
         else:
             found = json.loads(line)
             assert (found["level"], found["role"], found["event"]) == ("info", "door", "Opened")
-            assert found["data"] == {"door": "a\x1b[2J", "times": 2}
+            assert found["data"] == {"door": "a\x1b[2J", "times": 2, "by": {"me": 2}}
             assert found["message"] == "a\x1b[2J opened 2 times"
 
 
