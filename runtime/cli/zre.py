@@ -22,9 +22,8 @@ import typer
 from specwire.runtime.cli.console import fail, print_error
 from specwire.runtime.cli.readiness import Readiness
 from specwire.runtime.cli.signals import stop_requested
-from specwire.runtime.cli.status_asking import NoAnswerError, ask_all
+from specwire.runtime.cli.status_asking import NoAnswerError, ask_all, describe_status
 from specwire.runtime.kernel.log import EventLog
-from specwire.runtime.kernel.status import describe_status
 from specwire.runtime.log.form import LogForm
 from specwire.runtime.log.text import show
 from specwire.runtime.transport.errors import TransportError

@@ -16,18 +16,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable
 from enum import Enum
 from functools import partial
 from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 
-import msgspec
-
 from specwire.generated.errors import CodecError
 from specwire.runtime.capture.counts import count_taps
-from specwire.runtime.kernel.commits import Commit, RecordWriter, StoreSettings
+from specwire.runtime.kernel.commits import Commit, RecordWriter
 from specwire.runtime.kernel.effects import Ask, Connect, DropPeer, HostEffect, Log, Return, Send, Stop
 from specwire.runtime.kernel.engine import Codec, Engine
 from specwire.runtime.kernel.events import (
@@ -47,8 +45,9 @@ from specwire.runtime.kernel.events import (
     StoreFailing,
     Tick,
 )
-from specwire.runtime.kernel.log import LogEvent
-from specwire.runtime.kernel.sockets import ConnectionSettings, ListenerSettings, MessageTap, Sockets
+from specwire.runtime.kernel.log import LogEvent, Noticed, Refused
+from specwire.runtime.kernel.opening import HostSettings
+from specwire.runtime.kernel.sockets import MessageTap, Sockets
 from specwire.runtime.kernel.status import HostCounters, HostStatus, ProcessClock
 from specwire.runtime.kernel.store import StoreError
 from specwire.runtime.transport.errors import TransportError
@@ -64,10 +63,6 @@ MAX_PENDING = 4096
 """With more effects than this to be performed, nothing is received."""
 
 LINGER_S = 0.5
-STOP_S = 10.0
-"""How long an engine may take to end after `Stopping`."""
-
-Handler = Callable[[Any], Coroutine[Any, Any, Any]]
 
 
 class HostStoppedError(Exception):
@@ -76,23 +71,6 @@ class HostStoppedError(Exception):
 
 class HandlerError(Exception):
     """A handler of `Ask` cannot do what was asked; `str()` is the reason that the story gets."""
-
-
-class Refused(LogEvent, frozen=True):
-    """A client was not admitted, or was cut off."""
-
-    reason: str
-    level = "warning"
-    limit = "more clients were refused"
-    text = "refused a client: {0.reason}"
-
-
-class Noticed(LogEvent, frozen=True):
-    """Something about the host that an operator should know."""
-
-    notice: str
-    level = "warning"
-    text = "{0.notice}"
 
 
 class HostState(Enum):
@@ -105,25 +83,28 @@ class HostState(Enum):
     STOPPED = "stopped"
 
 
-class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a host opens for its engine.
+class Service:
+    """Base of what runs from `start` to `stop`; ``async with`` does both."""
 
-    Attributes:
-        listeners: by the name of the socket.
-        connections: settings of every `Connect`.
-        store: None for an engine that emits no `Commit`.
-        handlers: what performs an `Ask`, by the type of the request.
-        stop_s: how long the engine may take to end after `Stopping`.
-    """
+    async def start(self) -> None:
+        """Begin."""
+        raise NotImplementedError
 
-    listeners: Mapping[str, ListenerSettings] = {}
-    connections: ConnectionSettings = ConnectionSettings()
-    store: StoreSettings | None = None
-    handlers: Mapping[type, Handler] = {}
-    stop_s: float = STOP_S
+    async def stop(self) -> None:
+        """End; returns when nothing is left."""
+        raise NotImplementedError
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
 
 
-class Host:
+class Host(Service):
     """One run of an engine; ``async with`` starts and stops it.
 
     Args:
@@ -222,15 +203,6 @@ class Host:
                     self._end(Stop(reason))
         if self.state is not HostState.STOPPED:
             await asyncio.shield(self.stopped)
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.stop()
 
     async def call(self, request: Any) -> Any:
         """Call the engine, and return the value of its `Return`, or raise its error.

@@ -10,7 +10,6 @@ limit share a bounded rate, and the number of omitted events is logged with the 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncIterator, Callable
 from time import monotonic
 from typing import ClassVar
@@ -41,6 +40,23 @@ class LogEvent(msgspec.Struct, frozen=True):
     def describe(self) -> str:
         """Return the text. `EventLog` escapes unprintable characters of peers."""
         return self.text.format(self)
+
+
+class Refused(LogEvent, frozen=True):
+    """A client of a listener was not admitted, or was cut off."""
+
+    reason: str
+    level = "warning"
+    limit = "more clients were refused"
+    text = "refused a client: {0.reason}"
+
+
+class Noticed(LogEvent, frozen=True):
+    """Something about the host that an operator should know."""
+
+    notice: str
+    level = "warning"
+    text = "{0.notice}"
 
 
 class EventLog:
@@ -97,43 +113,25 @@ class EventStreams:
 
     def __init__(self) -> None:
         self.lost = 0
-        self._streams: set[_Stream] = set()
-        self._ended = False
+        self._streams: set[asyncio.Queue[LogEvent | None]] = set()
 
-    def add(self, event: LogEvent) -> None:
-        """Add an event to every stream."""
+    def add(self, event: LogEvent | None) -> None:
+        """Add an event to every stream; None ends the streams."""
         for stream in self._streams:
-            self.lost += len(stream.unread) == MAX_UNREAD
-            stream.unread.append(event)
-            stream.changed.set()
-
-    def end(self) -> None:
-        """End every stream after its unread events."""
-        self._ended = True
-        for stream in self._streams:
-            stream.changed.set()
+            if stream.full():
+                stream.get_nowait()
+                self.lost += 1
+            stream.put_nowait(event)
 
     def read(self) -> AsyncIterator[LogEvent]:
         """Return a stream of the events from now on."""
-        stream = _Stream()
+        stream: asyncio.Queue[LogEvent | None] = asyncio.Queue(MAX_UNREAD)
         self._streams.add(stream)
         return self._read(stream)
 
-    async def _read(self, stream: _Stream) -> AsyncIterator[LogEvent]:
+    async def _read(self, stream: asyncio.Queue[LogEvent | None]) -> AsyncIterator[LogEvent]:
         try:
-            while stream.unread or not self._ended:
-                if stream.unread:
-                    yield stream.unread.popleft()
-                else:
-                    stream.changed.clear()
-                    await stream.changed.wait()
+            while (event := await stream.get()) is not None:
+                yield event
         finally:
             self._streams.discard(stream)
-
-
-class _Stream:
-    """Unread events of one reader."""
-
-    def __init__(self) -> None:
-        self.unread: deque[LogEvent] = deque(maxlen=MAX_UNREAD)
-        self.changed = asyncio.Event()

@@ -7,75 +7,31 @@ socket is bound, the monitor closed before its socket, the guard before the cont
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
-
-import msgspec
 
 from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.kernel.effects import Connect
 from specwire.runtime.kernel.events import PeerId
+from specwire.runtime.kernel.opening import ConnectionSettings, ListenerSettings
 from specwire.runtime.transport.arrivals import Arrivals
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.dealer import Dealer
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.guard import Guard
-from specwire.runtime.transport.inflow import Inflow, InflowBounds
+from specwire.runtime.transport.inflow import Inflow
 from specwire.runtime.transport.keys import KeyPair
 from specwire.runtime.transport.messages import Frames, Traffic
 from specwire.runtime.transport.rekeying import change_keys
 from specwire.runtime.transport.router import Router
 from specwire.runtime.transport.security import (
-    NULL,
     CurveClient,
     CurveServer,
     PlainServer,
-    Security,
     refuse_exposure,
 )
 from specwire.runtime.transport.serverkeys import ServerKeys
-
-FRAME_OCTETS = 1 << 20
-
-
-class ListenerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """A ROUTER and its limits. See `Router`, `Guard`, `Inflow` and `refuse_exposure`.
-
-    Attributes:
-        endpoints: where to bind; a port may be ``*``.
-        handover: a new connection with the routing id of an older one replaces it.
-        names: name of each client by its public key.
-        any_key: admit clients whose key is not in `names`.
-    """
-
-    endpoints: tuple[str, ...]
-    security: Security = NULL
-    insecure: bool = False
-    names: Mapping[str, str] | None = None
-    any_key: bool = False
-    passwords: Mapping[str, str] | None = None
-    bounds: InflowBounds = InflowBounds(message_octets=FRAME_OCTETS, legal_octets=FRAME_OCTETS)
-    frame_octets: int = FRAME_OCTETS
-    max_frames: int = 16
-    high_water: int = 1000
-    max_waiting: int = 10_000
-    max_waiting_octets: int = 256 << 20
-    backlog: int = 1024
-    give_up_s: float | None = None
-    handover: bool = False
-
-
-class ConnectionSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The DEALERs of a host and their limits; see `Dealer`."""
-
-    security: Security = NULL
-    frame_octets: int = FRAME_OCTETS
-    max_frames: int = 16
-    high_water: int = 1000
-    max_waiting: int = 10_000
-    give_up_s: float | None = None
-    connect_s: float | None = None
 
 
 class SocketHandler(Protocol):

@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import time
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from itertools import accumulate
@@ -26,10 +26,7 @@ import msgspec
 
 from specwire import __version__
 from specwire.runtime.capture.counts import TapCounts
-from specwire.runtime.log.text import show
 from specwire.runtime.observe.families import Family, Histogram, Kind
-
-MAX_ROWS = 200
 
 
 class Measure(msgspec.Struct, frozen=True):
@@ -147,11 +144,6 @@ def measure(status: msgspec.Struct, prefix: str) -> list[Family]:
     return [*families.values()]
 
 
-def describe_status(status: msgspec.Struct) -> Iterator[str]:
-    """Yield the lines of a status as text: fields, then structs, then tables."""
-    yield from _describe(status, "")
-
-
 def _measured(status: msgspec.Struct) -> Iterator[tuple[Measure, str, Any]]:
     marks = _marks(type(status))
     for name in status.__struct_fields__:
@@ -186,47 +178,3 @@ def _add(family: Family, mark: Measure, value: Any) -> None:
                 family.add(number, *constants, label)
         case _:
             family.add(len(value), *constants)
-
-
-def _describe(status: msgspec.Struct, indent: str) -> Iterator[str]:
-    fields = {name: getattr(status, name) for name in status.__struct_fields__}
-    width = max((len(name) for name in fields), default=0)
-    for name, value in fields.items():
-        words = name.replace("_", " ")
-        if isinstance(value, Distribution):
-            yield f"{indent}{words:{width}}  {sum(value.counts):,} values, {value.total:.3f} in all"
-        elif isinstance(value, msgspec.Struct):
-            yield f"{indent}{words}"
-            yield from _describe(value, indent + "  ")
-        elif value and isinstance(value, tuple | list) and isinstance(value[0], msgspec.Struct):
-            yield f"{indent}{words}"
-            yield from _table(value, indent + "  ")
-        else:
-            yield f"{indent}{words:{width}}  {_cell(value)}"
-
-
-def _table(rows: Sequence[msgspec.Struct], indent: str) -> Iterator[str]:
-    names = rows[0].__struct_fields__
-    shown = [tuple(_cell(getattr(row, name)) for name in names) for row in rows[:MAX_ROWS]]
-    lines = [tuple(name.replace("_", " ") for name in names), *shown]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        yield indent + "  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
-    if len(rows) > MAX_ROWS:
-        yield f"{indent}and {len(rows) - MAX_ROWS:,} more"
-
-
-def _cell(value: Any) -> str:
-    match value:
-        case bool():
-            return "yes" if value else "no"
-        case int():
-            return f"{value:,}"
-        case float():
-            return f"{value:,.1f}"
-        case Mapping():
-            return ", ".join(f"{show(str(key))}={_cell(one)}" for key, one in value.items()) or "-"
-        case tuple() | list():
-            return ", ".join(map(_cell, value)) or "-"
-        case _:
-            return show(str(value)) or "-"

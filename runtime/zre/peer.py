@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
-from types import TracebackType
-from typing import Annotated, Self
+from typing import Annotated
 from uuid import uuid4
 
 import msgspec
@@ -15,18 +12,17 @@ import msgspec
 from specwire.generated import zre
 from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.kernel.engine import PackageCodec, StoryEngine
-from specwire.runtime.kernel.host import Host, HostSettings
+from specwire.runtime.kernel.host import Host, Service
 from specwire.runtime.kernel.log import EventStreams, LogEvent
-from specwire.runtime.kernel.sockets import ConnectionSettings, ListenerSettings, MessageTap
+from specwire.runtime.kernel.opening import ConnectionSettings, HostSettings, ListenerSettings
+from specwire.runtime.kernel.sockets import MessageTap
 from specwire.runtime.kernel.status import HostStatus, Measure
-from specwire.runtime.transport.endpoint import fault_in_endpoint
-from specwire.runtime.transport.errors import TransportError
+from specwire.runtime.transport.endpoint import fault_in_endpoint, resolve_endpoint
 from specwire.runtime.transport.inflow import InflowBounds
 from specwire.runtime.zre.rules import (
     MAILBOX,
-    JoinGroup,
-    LeaveGroup,
     LocalNode,
+    SetMembership,
     ShoutTo,
     WhisperTo,
     ZreError,
@@ -62,7 +58,7 @@ class ZreStatus(msgspec.Struct, frozen=True):
     host: HostStatus
 
 
-class ZrePeer:
+class ZrePeer(Service):
     """One node; ``async with`` starts and stops it.
 
     Args:
@@ -122,24 +118,15 @@ class ZrePeer:
         try:
             await self._host.stop()
         finally:
-            self._streams.end()
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.stop()
+            self._streams.add(None)
 
     async def join(self, group: str) -> None:
         """Join a group; raises ZreError for a name that is too long."""
-        await self._host.call(JoinGroup(checked_group(group)))
+        await self._host.call(SetMembership(checked_group(group), True))
 
     async def leave(self, group: str) -> None:
         """Leave a group."""
-        await self._host.call(LeaveGroup(group))
+        await self._host.call(SetMembership(group, False))
 
     async def whisper(self, peer: str, content: Sequence[bytes]) -> None:
         """Send frames to a peer, by its UUID in hexadecimal; raises ZreError if it is unknown."""
@@ -213,17 +200,5 @@ def check_endpoints(settings: ZreSettings) -> None:
 
 async def resolve_endpoints(settings: ZreSettings) -> ZreSettings:
     """Replace host names by addresses: a peer announces an address, and is recognized by it."""
-    resolved = [await resolve(one) for one in settings.endpoint]
+    resolved = [await resolve_endpoint(one) for one in settings.endpoint]
     return msgspec.structs.replace(settings, endpoint=tuple(dict.fromkeys(resolved)))
-
-
-async def resolve(endpoint: str) -> str:
-    """Return an endpoint with the IPv4 address of its host; raises TransportError."""
-    host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
-    if not endpoint.startswith("tcp://") or host.startswith("["):
-        return endpoint
-    try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, family=socket.AF_INET)
-    except OSError as error:
-        raise TransportError(f"{endpoint}: {error.strerror}") from None
-    return f"tcp://{found[0][4][0]}:{port}"

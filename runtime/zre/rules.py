@@ -86,16 +86,11 @@ class ZreError(Exception):
     """A message cannot be sent: the peer is unknown, or the node is not in the group."""
 
 
-class JoinGroup(msgspec.Struct, frozen=True):
-    """Call: join a group."""
+class SetMembership(msgspec.Struct, frozen=True):
+    """Call: join or leave a group."""
 
     group: str
-
-
-class LeaveGroup(msgspec.Struct, frozen=True):
-    """Call: leave a group."""
-
-    group: str
+    is_member: bool
 
 
 class WhisperTo(msgspec.Struct, frozen=True):
@@ -335,12 +330,8 @@ def remove(node: LocalNode, remote: Remote, reason: str) -> Story:
 def answer(node: LocalNode, call: int, request: Any) -> Story:
     """Perform a call of the program."""
     match request:
-        case JoinGroup(group=group) if group not in node.groups:
-            node.groups[group] = None
-            yield from broadcast(node, Join, group)
-        case LeaveGroup(group=group) if group in node.groups:
-            del node.groups[group]
-            yield from broadcast(node, Leave, group)
+        case SetMembership(group=group, is_member=is_member):
+            yield from set_membership(node, group, is_member)
         case WhisperTo(peer=uuid, content=content):
             if (remote := node.peers.get(uuid)) is None:
                 yield Return(call, error=ZreError(f"there is no peer {uuid.hex()}"))
@@ -355,21 +346,23 @@ def answer(node: LocalNode, call: int, request: Any) -> Story:
     yield Return(call)
 
 
-def broadcast(node: LocalNode, kind: type[Join | Leave], group: str) -> Story:
-    """Tell every peer that this node has joined or left a group."""
+def set_membership(node: LocalNode, group: str, is_member: bool) -> Story:
+    """Join or leave a group, and tell every peer; RFC 36, "The JOIN Command"."""
+    if (group in node.groups) is is_member:
+        return
+    if is_member:
+        node.groups[group] = None
+    else:
+        del node.groups[group]
     node.status = (node.status + 1) & 0xFF
     for remote in node.peers.values():
-        yield remote.send(kind, group=group, status=node.status)
+        yield remote.send(Join if is_member else Leave, group=group, status=node.status)
 
 
 def reload(node: LocalNode, settings: ZreSettings) -> Story:
     """Apply other settings: groups, new endpoints, and times. Name, headers and bind need a restart."""
     before, node.settings = node.settings, settings
-    for group in [one for one in before.groups if one in node.groups and one not in settings.groups]:
-        del node.groups[group]
-        yield from broadcast(node, Leave, group)
-    for group in [one for one in settings.groups if one not in node.groups]:
-        node.groups[group] = None
-        yield from broadcast(node, Join, group)
+    for group in (*before.groups, *settings.groups):
+        yield from set_membership(node, group, group in settings.groups)
     for endpoint in [one for one in settings.endpoint if one not in before.endpoint]:
         yield Fork(keep_dialing(node, endpoint))

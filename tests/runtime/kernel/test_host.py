@@ -47,13 +47,12 @@ from specwire.runtime.kernel.events import (
 from specwire.runtime.kernel.host import (
     HandlerError,
     Host,
-    HostSettings,
     HostState,
     HostStoppedError,
-    Noticed,
 )
-from specwire.runtime.kernel.log import LogEvent
-from specwire.runtime.kernel.sockets import ListenerSettings, MessageTap
+from specwire.runtime.kernel.log import LogEvent, Noticed
+from specwire.runtime.kernel.opening import HostSettings, ListenerSettings
+from specwire.runtime.kernel.sockets import MessageTap
 from specwire.runtime.kernel.store import Execute, Schema, Statement
 from specwire.runtime.transport.errors import TransportError
 from tests.runtime.kernel.store.stores import run

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import msgspec
 
 from specwire.runtime.kernel.log import EventLog, EventStreams, LogEvent
-from specwire.runtime.kernel.status import Distribution, Measure, describe_status, measure
+from specwire.runtime.kernel.status import Distribution, Measure, measure
 from specwire.runtime.log.form import LogForm
 from specwire.runtime.log.quota import LINES, PER_S
 
@@ -95,7 +95,7 @@ def test_streams() -> None:
         streams.add(Opened("a"))
         second = streams.read()
         streams.add(Opened("b"))
-        streams.end()
+        streams.add(None)
         assert [event async for event in first] == [Opened("a"), Opened("b")]
         assert [event async for event in second] == [Opened("b")]
 
@@ -143,22 +143,3 @@ def test_measures_of_a_status() -> None:
     }
     assert families["specwire_house_visit_seconds"].buckets == {(): [1, 2, 3]}
     assert families["specwire_house_people"].labels == ("direction",)
-
-
-def test_status_as_text() -> None:
-    """One line for a field, a table for structs; names of peers cannot forge lines."""
-    assert [*describe_status(house())] == [
-        "name     house",
-        "warm     yes",
-        "came     3",
-        "left     2",
-        "by day   Monday=4",
-        "rooms",
-        "  room     open doors",
-        "  kitchen  1",
-        "  hall\\n   1,200",
-        "visit s  3 values, 21.500 in all",
-        "cellar",
-        "  room        cellar",
-        "  open doors  0",
-    ]

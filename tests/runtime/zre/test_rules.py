@@ -37,9 +37,8 @@ from specwire.runtime.zre.events import (
 )
 from specwire.runtime.zre.rules import (
     MAILBOX,
-    JoinGroup,
-    LeaveGroup,
     LocalNode,
+    SetMembership,
     ShoutTo,
     WhisperTo,
     react,
@@ -160,10 +159,10 @@ def test_messages_are_numbered_for_each_peer() -> None:
 def test_join_and_leave_are_told_to_every_peer() -> None:
     """With 'the group status sequence number after joining the group'."""
     desk = greeted()
-    assert sent(desk.handle(Called(1, JoinGroup("n")))) == [[b"\xaa\xa1\x04\x02\x00\x02\x01n\x01"]]
-    assert desk.handle(Called(2, JoinGroup("n"))) == [Return(2)]
-    assert sent(desk.handle(Called(3, LeaveGroup("g")))) == [[b"\xaa\xa1\x05\x02\x00\x03\x01g\x02"]]
-    assert desk.handle(Called(4, LeaveGroup("g"))) == [Return(4)]
+    assert sent(desk.handle(Called(1, SetMembership("n", True)))) == [[b"\xaa\xa1\x04\x02\x00\x02\x01n\x01"]]
+    assert desk.handle(Called(2, SetMembership("n", True))) == [Return(2)]
+    assert sent(desk.handle(Called(3, SetMembership("g", False)))) == [[b"\xaa\xa1\x05\x02\x00\x03\x01g\x02"]]
+    assert desk.handle(Called(4, SetMembership("g", False))) == [Return(4)]
 
 
 def test_messages_of_a_peer() -> None:
