@@ -1,7 +1,7 @@
 """`specwire zre`: join groups of a ZRE network, talk to it, and ask who is there.
 
-`join` prints each event on standard output, and performs each line of standard input. It goes on at the
-end of the input, until SIGINT or SIGTERM.
+`join` prints each event on standard output, and performs each line of standard input. It runs until SIGINT
+or SIGTERM; the end of the input does not stop it.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def join(
 ) -> None:
     """Join groups, print what happens, and send lines from standard input.
 
-    A line is sent to the first group. Commands: /peers, /groups, /join GROUP, /leave GROUP, /shout GROUP TEXT,
-    /whisper NAME TEXT.
+    A line is sent to the first group. Commands: /peers, /groups, /join GROUP, /leave GROUP, /shout GROUP
+    TEXT, /whisper NAME TEXT.
     """
     log = EventLog(print_line, ROLE, LogForm.JSON if as_json else LogForm.TEXT)
     try:

@@ -60,7 +60,7 @@ class Commit(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         ticket: grows with each commit of an engine.
         records: in the order of writing; of the engine's own record types.
-        refusable: fails at once while the disk fails, as somebody can be told; every other commit waits for the disk.
+        refusable: fails at once while the disk fails; every other commit waits for the disk.
     """
 
     ticket: int

@@ -1,4 +1,4 @@
-"""Effects: what an engine wants done, and what a story waits for.
+"""Effects of an engine, and the suspensions of a story.
 
 A host performs the effects of an engine in order. The last group never reaches a host: `StoryEngine`
 handles these effects of a story itself. `commit` and `ask` are the typed way for a story to wait for
@@ -43,7 +43,10 @@ class DropPeer(msgspec.Struct, frozen=True):
 
 
 class Ask(msgspec.Struct, frozen=True):
-    """Call the host's handler for the type of `request`; answered by `Answered`. `StoryEngine` sets the ticket."""
+    """Call the host's handler for the type of `request`, which `Answered` answers.
+
+    `StoryEngine` sets the ticket.
+    """
 
     request: Any
     ticket: int = 0
@@ -87,7 +90,7 @@ class Wait(msgspec.Struct, frozen=True):
 
 
 class Wake(msgspec.Struct, frozen=True):
-    """Resume the story that waits for `key`, if there is one, with `value`; it runs after this story suspends."""
+    """Resume the story that waits for `key`, if any, with `value`, after this story suspends."""
 
     key: Hashable
     value: Any = None
@@ -131,7 +134,7 @@ def commit(*records: Any, refusable: bool = False) -> Steps[str]:
     """Suspend until the records are durable together; return why they are not, "" where they are.
 
     Args:
-        refusable: fail at once while the disk fails, because somebody can be told.
+        refusable: fail at once while the disk fails, because the story can report it.
     """
     failure: str = yield Commit(0, records, refusable)
     return failure

@@ -1,4 +1,4 @@
-"""The engine contract, and `StoryEngine`, which makes an engine of stories.
+"""Engine contract, and `StoryEngine`, which makes an engine of stories.
 
 An *engine* is a peer without I/O: events and the time in, effects out. It has no socket, file, thread,
 clock or randomness, so tests drive it directly, and a simulator runs many of them under one clock.
@@ -16,7 +16,7 @@ it has to wait:
 State is dataclasses, and a story gets the state that it reads and changes. No story gets the engine:
 it begins, wakes and cancels others by effects.
 
-What would surprise:
+Surprises:
 
 - A story runs until it suspends or ends, and no other story runs meanwhile. So the effects of one story
   are in its order, and state changes only at suspensions.
@@ -71,7 +71,7 @@ class Engine(Protocol):
         """Return when the host must call `handle` with `Tick`; None for never."""
 
 
-class Codec(Protocol):
+class MessageCodec(Protocol):
     """Frames to messages and back. It may keep state for each peer, such as the peer's dialect."""
 
     def decode(self, peer: PeerId, frames: list[bytes]) -> Iterable[Any]:
@@ -82,7 +82,7 @@ class Codec(Protocol):
 
 
 class PackageCodec:
-    """Codec of a generated package, such as ``specwire.generated.zre``."""
+    """MessageCodec of a generated package, such as ``specwire.generated.zre``."""
 
     def __init__(self, package: Any) -> None:
         self._decode = package.decode

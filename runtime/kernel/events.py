@@ -1,4 +1,4 @@
-"""Events: what a host tells an engine.
+"""Events that a host passes to an engine.
 
 `Engine.handle` receives one of these values and the time. Messages are decoded: the host's codec turns
 frames into the classes of a generated package, and reports frames that are no message as
@@ -42,7 +42,7 @@ class Started(msgspec.Struct, frozen=True):
 
 
 class MessageReceived(msgspec.Struct, frozen=True, gc=False):
-    """A decoded message; `user` is the name that the peer has proved to have, empty without authentication."""
+    """A decoded message; `user` is the authenticated name of the peer, empty without authentication."""
 
     peer: PeerId
     message: Any
@@ -58,7 +58,7 @@ class MessageMalformed(msgspec.Struct, frozen=True):
 
 
 class PeerConnected(msgspec.Struct, frozen=True):
-    """The handshake of a `Connect` succeeded. Peers of a listener are known by their first message instead."""
+    """The handshake of a `Connect` succeeded. A peer of a listener is known by its first message."""
 
     peer: PeerId
 

@@ -27,7 +27,7 @@ from specwire.generated.errors import CodecError
 from specwire.runtime.capture.counts import count_taps
 from specwire.runtime.kernel.commits import Commit, RecordWriter
 from specwire.runtime.kernel.effects import Ask, Connect, DropPeer, HostEffect, Log, Return, Send, Stop
-from specwire.runtime.kernel.engine import Codec, Engine
+from specwire.runtime.kernel.engine import Engine, MessageCodec
 from specwire.runtime.kernel.events import (
     Answered,
     Called,
@@ -45,7 +45,7 @@ from specwire.runtime.kernel.events import (
     StoreFailing,
     Tick,
 )
-from specwire.runtime.kernel.log import LogEvent, Noticed, Refused
+from specwire.runtime.kernel.log import HostNotice, LogEvent, Refused
 from specwire.runtime.kernel.opening import HostSettings
 from specwire.runtime.kernel.sockets import MessageTap, Sockets
 from specwire.runtime.kernel.status import HostCounters, HostStatus, ProcessClock
@@ -119,7 +119,7 @@ class Host(Service):
     def __init__(
         self,
         engine: Engine,
-        codec: Codec,
+        codec: MessageCodec,
         settings: HostSettings,
         *,
         on_event: Callable[[LogEvent], None],
@@ -157,7 +157,7 @@ class Host(Service):
     # ---- life
 
     async def start(self) -> None:
-        """Open the store and the sockets, and tell the engine.
+        """Open the store and the sockets, and notify the engine.
 
         Raises:
             StoreError: the store cannot be used.
@@ -199,7 +199,7 @@ class Host(Service):
                 self.post(Stopping(reason))
                 await asyncio.wait((self.stopped,), timeout=self._settings.stop_s)
                 if self._releasing is None:
-                    self._on_event(Noticed(f"did not end within {self._settings.stop_s:g} s"))
+                    self._on_event(HostNotice(f"did not end within {self._settings.stop_s:g} s"))
                     self._end(Stop(reason))
         if self.state is not HostState.STOPPED:
             await asyncio.shield(self.stopped)
@@ -435,7 +435,7 @@ class Host(Service):
             settings,
             on_committed=self._on_committed,
             on_failing=lambda reason: self.post(StoreFailing(reason)),
-            on_notice=lambda notice: self._on_event(Noticed(notice)),
+            on_notice=lambda notice: self._on_event(HostNotice(notice)),
             on_duration=self._counters.commit_s.add,
         )
         return await self._writer.open()
@@ -462,7 +462,7 @@ class Host(Service):
             if self._writer is not None:
                 await self._writer.close()
         except StoreError as error:
-            self._on_event(Noticed(str(error)))
+            self._on_event(HostNotice(str(error)))
         finally:
             await self._sockets.close(linger_s=linger_s)
             self.state = HostState.STOPPED

@@ -51,7 +51,7 @@ class Refused(LogEvent, frozen=True):
     text = "refused a client: {0.reason}"
 
 
-class Noticed(LogEvent, frozen=True):
+class HostNotice(LogEvent, frozen=True):
     """Something about the host that an operator should know."""
 
     notice: str
@@ -65,7 +65,7 @@ class EventLog:
     Args:
         write: writes one line.
         role: kind of server, in each JSON object.
-        wanted: tells whether an event is written.
+        wanted: returns whether to write an event.
         clock: monotonic clock, in seconds.
     """
 

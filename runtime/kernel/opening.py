@@ -1,4 +1,4 @@
-"""What a host opens for its engine: listeners, connections and a store, with their limits."""
+"""Settings of a host: its listeners, connections and store, with their limits."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ class ConnectionSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a host opens for its engine.
+    """Everything that a host opens for its engine.
 
     Attributes:
         listeners: by the name of the socket.
         connections: settings of every `Connect`.
         store: None for an engine that emits no `Commit`.
-        handlers: what performs an `Ask`, by the type of the request.
+        handlers: function that performs an `Ask`, by the type of the request.
         stop_s: how long the engine may take to end after `Stopping`.
     """
 

@@ -1,13 +1,13 @@
 """Simulator: a host for many engines, under one virtual clock and without sockets.
 
 It performs the effects of `specwire.runtime.kernel.host` and calls the engines with the same events, so
-an engine cannot tell the difference. One seed gives one run. It does what networks and disks may do within
+an engine cannot notice the difference. One seed gives one run. It does what networks and disks may do within
 what ZeroMQ and the store allow:
 
 - Messages of one connection arrive in order, each after a random delay. Messages of different connections
   overtake each other.
-- A message is lost only with its connection: everything on the way is lost, and the side that connected is
-  told. The listener is told by its next message to this peer.
+- A message is lost only with its connection: everything on the way is lost, and the side that connected gets
+  `PeerDisconnected`. The listener gets it after its next message to this peer.
 - A commit fails, or takes its time. Tickets become durable in order.
 
 Every message is encoded and decoded on its way.
@@ -27,7 +27,7 @@ import msgspec
 from specwire.generated.errors import CodecError
 from specwire.runtime.kernel.commits import Commit
 from specwire.runtime.kernel.effects import Ask, Connect, DropPeer, HostEffect, Log, Return, Send, Stop
-from specwire.runtime.kernel.engine import Codec, Engine
+from specwire.runtime.kernel.engine import Engine, MessageCodec
 from specwire.runtime.kernel.events import (
     Answered,
     Called,
@@ -52,7 +52,7 @@ Span = tuple[float, float]
 
 
 class Disturbances(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes wrong, and how long things take. Rates are probabilities."""
+    """Faults and durations. Rates are probabilities."""
 
     delay_s: Span = (0.0001, 0.001)
     commit_s: Span = (0.0005, 0.005)
@@ -93,7 +93,7 @@ class SimulatedNode:
 
     name: str
     engine: Engine
-    codec: Codec
+    codec: MessageCodec
     listeners: Mapping[str, str]
     handlers: Mapping[type, Callable[[Any], Any]]
     links: dict[PeerId, _Link] = field(default_factory=dict)
@@ -132,7 +132,7 @@ class Simulator:
         self,
         name: str,
         engine: Engine,
-        codec: Codec,
+        codec: MessageCodec,
         *,
         listeners: Mapping[str, str] | None = None,
         handlers: Mapping[type, Callable[[Any], Any]] | None = None,
@@ -283,7 +283,7 @@ class Simulator:
         self._later(node, self.disturbances.delay_s, open_)
 
     def _lose(self, link: _Link, reason: str, *, closed_by: str = "") -> None:
-        """End a connection; the side that connected is told, unless it closed the connection itself."""
+        """End a connection; the side that connected is notified, unless it closed the connection."""
         link.is_open, link.closed_by = False, closed_by
         for node, peer in ((link.near, link.near_peer), (link.far, link.far_peer)):
             if node.links.get(peer) is link:

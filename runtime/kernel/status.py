@@ -92,7 +92,7 @@ class ProcessClock:
 
 
 class HostCounters(msgspec.Struct):
-    """What a host has done so far, beside messages."""
+    """Counts of a host since its start, beside messages."""
 
     malformed: Annotated[int, Measure("counter", "Messages that are none of the protocol.")] = 0
     refused: Annotated[int, Measure("counter", "Clients that were not admitted or were cut off.")] = 0

@@ -61,7 +61,10 @@ def _fault_in_host(host: str, *, listening: bool) -> str | None:
 
 
 async def resolve_endpoint(endpoint: str) -> str:
-    """Return a ``tcp`` endpoint with the IPv4 address of its host, any other as it is; raises TransportError."""
+    """Return an endpoint with the IPv4 address of its host; raises TransportError.
+
+    Only ``tcp`` endpoints are changed.
+    """
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
     if not endpoint.startswith("tcp://") or host.startswith("["):
         return endpoint

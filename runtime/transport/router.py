@@ -51,7 +51,7 @@ class Router:
         max_waiting_octets: what may wait here for all peers together; one may have half of what the others leave, and
             is given up beyond it. One message waits for anybody, however large.
         copied, traffic: see `messages`.
-        handover: a new connection with the routing id of an older one replaces it; libzmq ignores it otherwise.
+        handover: a new connection with the routing id of an older one replaces it.
     """
 
     def __init__(

@@ -347,7 +347,7 @@ def answer(node: LocalNode, call: int, request: Any) -> Story:
 
 
 def set_membership(node: LocalNode, group: str, is_member: bool) -> Story:
-    """Join or leave a group, and tell every peer; RFC 36, "The JOIN Command"."""
+    """Join or leave a group, and notify every peer; RFC 36, "The JOIN Command"."""
     if (group in node.groups) is is_member:
         return
     if is_member:

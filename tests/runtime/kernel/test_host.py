@@ -50,7 +50,7 @@ from specwire.runtime.kernel.host import (
     HostState,
     HostStoppedError,
 )
-from specwire.runtime.kernel.log import LogEvent, Noticed
+from specwire.runtime.kernel.log import HostNotice, LogEvent
 from specwire.runtime.kernel.opening import HostSettings, ListenerSettings
 from specwire.runtime.kernel.sockets import MessageTap
 from specwire.runtime.kernel.store import Execute, Schema, Statement
@@ -506,7 +506,7 @@ def test_engine_that_does_not_end_is_ended() -> None:
         host = Host(Stubborn(), PackageCodec(zre), settings, on_event=events.append)
         await host.start()
         await host.stop("enough")
-        assert events == [Noticed("did not end within 0.05 s")]
+        assert events == [HostNotice("did not end within 0.05 s")]
         assert await host.stopped == "enough"
 
     run(story)
