@@ -51,10 +51,12 @@ from specwire.runtime.kernel.host import (
     HostStoppedError,
 )
 from specwire.runtime.kernel.log import HostNotice, LogEvent
-from specwire.runtime.kernel.opening import HostSettings, ListenerSettings
+from specwire.runtime.kernel.opening import ConnectionSettings, HostSettings, ListenerSettings
 from specwire.runtime.kernel.sockets import MessageTap
 from specwire.runtime.kernel.store import Execute, Schema, Statement
 from specwire.runtime.transport.errors import TransportError
+from specwire.runtime.transport.keys import KeyPair
+from specwire.runtime.transport.security import CurveClient, CurveServer
 from tests.runtime.kernel.store.stores import run
 
 pytestmark = pytest.mark.peers
@@ -361,6 +363,61 @@ def test_reload_reaches_the_engine() -> None:
         assert case.happened(Reloaded) == [Reloaded({"groups": ["a"]})]
 
     with_case(story)
+
+
+@pytest.mark.parametrize("handover", [False, True])
+def test_handover(handover: bool) -> None:
+    """A second connection with the same routing id is ignored, or replaces the first."""
+
+    async def story(case: Case) -> None:
+        context = zmq.asyncio.Context()
+        clients = [context.socket(zmq.DEALER) for _ in range(2)]
+        for client in clients:
+            client.setsockopt(zmq.ROUTING_ID, b"one name")
+            client.setsockopt(zmq.LINGER, 0)
+            client.connect(case.endpoint)
+            await client.send_multipart([PING])
+            if client is clients[0] or handover:
+                assert await client.recv_multipart() == [PING]
+        await (clients[1] if handover else clients[0]).send_multipart([PING])
+        assert await (clients[1] if handover else clients[0]).recv_multipart() == [PING]
+        assert case.host.status().messages_in == (3 if handover else 2)
+        context.destroy(linger=0)
+
+    listener = msgspec.structs.replace(FRONT, handover=handover)
+    with_case(story, listeners={"front": listener})
+
+
+def new_keys() -> KeyPair:
+    """Return a key pair."""
+    public, secret = zmq.curve_keypair()
+    return KeyPair(public.decode(), secret.decode())
+
+
+def test_curve_and_other_keys() -> None:
+    """A host proves a key, and changes it while it runs; a client that expects both connects to both."""
+    old, new, ours = new_keys(), new_keys(), new_keys()
+    server = ListenerSettings(
+        endpoints=FRONT.endpoints, security=CurveServer(old), names={ours.public: "ours"}
+    )
+    client = ConnectionSettings(security=CurveClient(ours, old.public, (new.public,)))
+
+    async def story(case: Case) -> None:
+        async with AsyncExitStack() as stack:
+            other = await stack.enter_async_context(Case(stack, listeners={"front": server}).host)
+            endpoint = other.status().endpoints["front"]
+            await case.host.call(("connect", endpoint))
+            await case.until(MessageReceived)
+            await other.change_keys(new)
+            await case.until(PeerDisconnected)
+            for _ in range(2):  # the first attempt expects the old key
+                case.events.clear()
+                await case.host.call(("connect", endpoint))
+                while not (case.happened(MessageReceived) or case.happened(PeerDisconnected)):
+                    await asyncio.sleep(0.001)
+            assert case.happened(MessageReceived)
+
+    with_case(story, connections=client)
 
 
 def test_tap_records_both_directions() -> None:
