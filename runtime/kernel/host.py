@@ -221,7 +221,7 @@ class Host(Service):
             self._calls.pop(call, None)
 
     def reload(self, settings: Any) -> None:
-        """Tell the engine that other settings apply."""
+        """Pass other settings to the engine."""
         self.post(Reloaded(settings))
 
     async def change_keys(self, keys: KeyPair) -> None:
@@ -261,12 +261,7 @@ class Host(Service):
 
     def on_message(self, peer: PeerId, user: str, frames: Frames) -> None:
         """Handle a message; its effects are performed by `on_rest`."""
-        try:
-            for message in self._codec.decode(peer, frames):
-                self._receive(MessageReceived(peer, message, user))
-        except CodecError as error:
-            self._counters.malformed += 1
-            self._receive(MessageMalformed(peer, str(error), user))
+        self._guard(self._decode, (peer, user, frames))
 
     def on_rest(self) -> None:
         """Perform the effects of the messages that have come."""
@@ -290,6 +285,15 @@ class Host(Service):
         self._on_event(Refused(reason))
 
     # ---- the engine
+
+    def _decode(self, message_of: tuple[PeerId, str, Frames]) -> None:
+        peer, user, frames = message_of
+        try:
+            for message in self._codec.decode(peer, frames):
+                self._receive(MessageReceived(peer, message, user))
+        except CodecError as error:
+            self._counters.malformed += 1
+            self._receive(MessageMalformed(peer, str(error), user))
 
     def _receive(self, event: Event) -> None:
         if self._events:  # what has happened before is handled before
@@ -448,6 +452,7 @@ class Host(Service):
     async def _release(self, linger_s: float, reason: str) -> None:
         """Release everything, in the order in which nothing is lost: the store before the sockets."""
         self.state, self._is_live = HostState.STOPPING, False
+        self._room.set()  # a call that waits for room fails now
         for handle in (self._timer, self._next_turn):
             if handle is not None:
                 handle.cancel()

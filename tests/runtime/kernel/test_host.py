@@ -295,6 +295,28 @@ def test_fault_of_the_engine_costs_one_story(caplog: pytest.LogCaptureFixture) -
     assert record.exc_text is not None and "a fault of the engine" in record.exc_text
 
 
+def test_fault_of_a_codec_costs_one_message() -> None:
+    """The others of the same wake-up are handled."""
+
+    class Faulty(PackageCodec):
+        def decode(self, peer: PeerId, frames: list[bytes]) -> Iterable[Any]:
+            if frames == [b"fault"]:
+                raise RuntimeError("a fault of the codec")
+            return super().decode(peer, frames)
+
+    async def story(case: Case) -> None:
+        settings = HostSettings(listeners={"front": FRONT})
+        case.host = Host(StoryEngine(react), Faulty(zre), settings, on_event=case.events.append)
+        async with case.host:
+            client = case.client()
+            for frame in (PING, b"fault", PING):
+                await client.send_multipart([frame])
+            assert [await client.recv_multipart() for _ in range(2)] == [[PING], [PING]]
+            assert case.host.status().counters.faults == 1
+
+    with_case(story, start=False)
+
+
 def test_turns_are_bounded() -> None:
     """Others get their turn on the event loop every 256 effects."""
 
@@ -516,6 +538,25 @@ def test_stop_ends_pending_calls(request_: object) -> None:
             with pytest.raises(HostStoppedError, match="the host has stopped: first"):
                 await pending
         assert case.happened(Stopping) == [Stopping("first")]
+
+    with_case(story)
+
+
+def test_stop_ends_calls_that_wait_for_room() -> None:
+    """They have not reached the engine."""
+
+    async def story(case: Case) -> None:
+        many = asyncio.create_task(case.host.call(("many", 10_000)))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert case.host.status().paused
+        waiting = asyncio.create_task(case.host.call("error"))
+        await asyncio.sleep(0)
+        case.host.post(Called(0, "stop"))
+        await stopped(case)
+        with pytest.raises(HostStoppedError, match="the host is stopp"):
+            await waiting
+        await many
 
     with_case(story)
 
