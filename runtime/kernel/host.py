@@ -17,11 +17,9 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
-from enum import Enum
 from functools import partial
 from time import monotonic
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from specwire.generated.errors import CodecError
 from specwire.runtime.capture.counts import count_taps
@@ -46,7 +44,7 @@ from specwire.runtime.kernel.events import (
     Tick,
 )
 from specwire.runtime.kernel.log import HostNotice, LogEvent, Refused
-from specwire.runtime.kernel.opening import HostSettings
+from specwire.runtime.kernel.service import HandlerError, HostSettings, HostState, HostStoppedError, Service
 from specwire.runtime.kernel.sockets import MessageTap, Sockets
 from specwire.runtime.kernel.status import HostCounters, HostStatus, ProcessClock
 from specwire.runtime.kernel.store import StoreError
@@ -63,45 +61,6 @@ MAX_PENDING = 4096
 """With more effects than this to be performed, nothing is received."""
 
 LINGER_S = 0.5
-
-
-class HostStoppedError(Exception):
-    """The host has stopped, or cannot be called yet."""
-
-
-class HandlerError(Exception):
-    """A handler of `Ask` cannot do what was asked; `str()` is the reason that the story gets."""
-
-
-class HostState(Enum):
-    """State of a host."""
-
-    NEW = "new"
-    STARTING = "starting"
-    RUNNING = "running"
-    STOPPING = "stopping"
-    STOPPED = "stopped"
-
-
-class Service:
-    """Base of what runs from `start` to `stop`; ``async with`` does both."""
-
-    async def start(self) -> None:
-        """Begin."""
-        raise NotImplementedError
-
-    async def stop(self) -> None:
-        """End; returns when nothing is left."""
-        raise NotImplementedError
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.stop()
 
 
 class Host(Service):

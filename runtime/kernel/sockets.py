@@ -14,7 +14,7 @@ from typing import Protocol
 from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.kernel.effects import Connect
 from specwire.runtime.kernel.events import PeerId
-from specwire.runtime.kernel.opening import ConnectionSettings, ListenerSettings
+from specwire.runtime.kernel.service import ConnectionSettings, ListenerSettings
 from specwire.runtime.transport.arrivals import Arrivals
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.dealer import Dealer

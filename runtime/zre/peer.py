@@ -12,9 +12,9 @@ import msgspec
 from specwire.generated import zre
 from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.kernel.engine import PackageCodec, StoryEngine
-from specwire.runtime.kernel.host import Host, Service
+from specwire.runtime.kernel.host import Host
 from specwire.runtime.kernel.log import EventStreams, LogEvent
-from specwire.runtime.kernel.opening import ConnectionSettings, HostSettings, ListenerSettings
+from specwire.runtime.kernel.service import ConnectionSettings, HostSettings, ListenerSettings, Service
 from specwire.runtime.kernel.sockets import MessageTap
 from specwire.runtime.kernel.status import HostStatus, Measure
 from specwire.runtime.transport.endpoint import fault_in_endpoint, resolve_endpoint

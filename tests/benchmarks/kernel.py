@@ -28,7 +28,7 @@ from specwire.runtime.kernel.effects import HostEffect, Send, Stop
 from specwire.runtime.kernel.engine import PackageCodec
 from specwire.runtime.kernel.events import Event, MessageReceived, Stopping
 from specwire.runtime.kernel.host import Host
-from specwire.runtime.kernel.opening import HostSettings, ListenerSettings
+from specwire.runtime.kernel.service import HostSettings, ListenerSettings
 
 WINDOW = 64
 KINDS = ("bare", "kernel")

@@ -44,14 +44,16 @@ from specwire.runtime.kernel.events import (
     Started,
     Stopping,
 )
-from specwire.runtime.kernel.host import (
+from specwire.runtime.kernel.host import Host
+from specwire.runtime.kernel.log import HostNotice, LogEvent
+from specwire.runtime.kernel.service import (
+    ConnectionSettings,
     HandlerError,
-    Host,
+    HostSettings,
     HostState,
     HostStoppedError,
+    ListenerSettings,
 )
-from specwire.runtime.kernel.log import HostNotice, LogEvent
-from specwire.runtime.kernel.opening import ConnectionSettings, HostSettings, ListenerSettings
 from specwire.runtime.kernel.sockets import MessageTap
 from specwire.runtime.kernel.store import Execute, Schema, Statement
 from specwire.runtime.transport.errors import TransportError

@@ -1,9 +1,14 @@
-"""Settings of a host: its listeners, connections and store, with their limits."""
+"""Settings, states and errors of a host, and `Service`, the base of what has one.
+
+The settings name the listeners, the connections and the store of a host, with their limits.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from enum import Enum
+from types import TracebackType
+from typing import Any, Self
 
 import msgspec
 
@@ -14,6 +19,45 @@ from specwire.runtime.transport.security import NULL, Security
 STOP_S = 10.0
 Handler = Callable[[Any], Coroutine[Any, Any, Any]]
 FRAME_OCTETS = 1 << 20
+
+
+class HostStoppedError(Exception):
+    """The host has stopped, or cannot be called yet."""
+
+
+class HandlerError(Exception):
+    """A handler of `Ask` cannot do what was asked; `str()` is the reason that the story gets."""
+
+
+class HostState(Enum):
+    """State of a host."""
+
+    NEW = "new"
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+
+
+class Service:
+    """Base of what runs from `start` to `stop`; ``async with`` does both."""
+
+    async def start(self) -> None:
+        """Begin."""
+        raise NotImplementedError
+
+    async def stop(self) -> None:
+        """End; returns when nothing is left."""
+        raise NotImplementedError
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
 
 
 class ListenerSettings(msgspec.Struct, frozen=True, kw_only=True):
