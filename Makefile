@@ -87,6 +87,7 @@ bench: setup ## measure speed, as ratios against a baseline of the same run
 	@$(VENV)/python -m tests.benchmarks.flux $(ARGS)
 	@$(VENV)/python -m tests.benchmarks.flux_scale $(ARGS)
 	@$(VENV)/python -m tests.benchmarks.norfab $(ARGS)
+	@$(VENV)/python -m tests.benchmarks.kernel $(ARGS)
 	@$(VENV)/python -m tests.benchmarks.spark $(ARGS)
 	@$(VENV)/python -m tests.benchmarks.spark.live $(ARGS)
 

@@ -42,6 +42,7 @@ COMMANDS: Mapping[str, str] = {
     "filemq": "Serve a folder to FILEMQ clients, or fetch one.",
     "flux": "Run an instance of Flux brokers, and talk to it.",
     "norfab": "Run a NORFAB broker and workers, and give jobs to them.",
+    "zre": "Join a ZRE network, and talk to its peers.",
     "keys": "Make the CURVE keys of a peer.",
     "bridge": "Let clients that speak one dialect use a server that speaks another.",
     "capture": "Record what two peers say, and look after captures.",

@@ -1,1 +1,4 @@
-"""What every peer needs and no protocol owns: so far the durable store."""
+"""Kernel of all peers: engine contract, host, simulator, log, status and durable store.
+
+The page docs/explanation/architecture.md explains it, with the ZRE peer as the example.
+"""

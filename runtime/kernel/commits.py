@@ -1,15 +1,55 @@
 """Records on their way to a store, and what an engine does once they are durable.
 
-Nothing is acknowledged, sent or passed on before its record is durable. An engine without I/O emits a `Commit` effect and leaves
-here the two continuations of it: `then` for a record that is durable, `otherwise` for one that the store could not take.
+Nothing is acknowledged, sent or passed on before its record is durable. A story yields a `Commit` and is
+resumed with the outcome; `RecordWriter` is the host's part of it. NORFAB's engines have no stories: they
+leave two continuations in `PendingCommits`, `then` for a durable record and `otherwise` for a failed one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import asyncio
+import sqlite3
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from time import monotonic
+from typing import Any, Protocol
 
 import msgspec
+
+from specwire.runtime.kernel.events import Committed
+from specwire.runtime.kernel.store import Durability, Failure, Schema, Statement, Store
+
+STEP = 256
+"""Most committed tickets that a host reports in one iteration of the event loop."""
+
+
+class Records(Protocol):
+    """How the records of a protocol are stored."""
+
+    @property
+    def schema(self) -> Schema:
+        """Tables of the database."""
+
+    def statements(self, record: Any) -> Sequence[Statement]:
+        """Return the statements that store a record."""
+
+    def load(self, connection: sqlite3.Connection) -> Any:
+        """Return what is stored, for `Started.restored`. Runs in the store's thread."""
+
+
+class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Where and how a host stores records.
+
+    Attributes:
+        waiting_octets: the host stops receiving while more octets wait for the disk.
+        options: further options of `Store`, for tests.
+    """
+
+    path: Path
+    records: Records
+    durability: Durability = "process"
+    waiting_octets: int = 64 << 20
+    options: dict[str, Any] = {}
 
 
 class Commit(msgspec.Struct, frozen=True, gc=False):
@@ -20,7 +60,7 @@ class Commit(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         ticket: grows with each commit of an engine.
         records: in the order of writing; of the engine's own record types.
-        refusable: fails at once while the disk fails, as somebody can be told; every other commit waits for the disk.
+        refusable: fails at once while the disk fails; every other commit waits for the disk.
     """
 
     ticket: int
@@ -77,3 +117,94 @@ class PendingCommits:
         _, otherwise = self._pending.pop(ticket, (None, None))
         if otherwise is not None:
             otherwise(reason)
+
+
+class RecordWriter:
+    """The store of one host.
+
+    Args:
+        on_committed: called on the event loop with at most `STEP` durable tickets per iteration, and
+            their number.
+        on_failing: called with the reason when the disk fails, with "" when it works again.
+        on_notice: called with a sentence about a damaged file.
+        on_duration: called with the seconds that a commit took.
+    """
+
+    def __init__(
+        self,
+        settings: StoreSettings,
+        *,
+        on_committed: Callable[[Committed, int], None],
+        on_failing: Callable[[str], None],
+        on_notice: Callable[[str], None],
+        on_duration: Callable[[float], None],
+    ) -> None:
+        self._records, self._waiting_octets = settings.records, settings.waiting_octets
+        self._on_committed, self._on_duration = on_committed, on_duration
+        self._store = Store(
+            settings.path,
+            settings.records.schema,
+            settings.durability,
+            on_committed=self._on_attempt,
+            on_refusing=on_failing,
+            on_notice=on_notice,
+            **settings.options,
+        )
+        self._begun: dict[int, float] = {}
+        self._durable = self._reported = 0
+        self._next: asyncio.Handle | None = None
+
+    @property
+    def waiting(self) -> int:
+        """Number of commits without an outcome."""
+        return self._store.waiting
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether more octets wait than allowed."""
+        return self._store.waiting_octets > self._waiting_octets
+
+    async def open(self) -> Any:
+        """Open the store and return what it holds; raises StoreError."""
+        await self._store.open()
+        return await self._store.call(self._records.load)
+
+    def write(self, commit: Commit) -> None:
+        """Queue a commit."""
+        self._begun[commit.ticket] = monotonic()
+        statements = [one for record in commit.records for one in self._records.statements(record)]
+        self._store.put(commit.ticket, statements, refusable=commit.refusable)
+
+    async def close(self) -> None:
+        """Commit what is queued and close; nothing is reported any more. Raises StoreError."""
+        self._on_committed = _ignore
+        if self._next is not None:
+            self._next.cancel()
+        await self._store.close()
+
+    def _on_attempt(self, last: int, failures: Sequence[Failure]) -> None:
+        for failure in failures:
+            self._begun.pop(failure.ticket, None)
+        self._durable = max(self._durable, last)
+        if failures:
+            self._on_committed(Committed(self._reported, tuple(failures)), 0)
+        if self._next is None:
+            self._report()
+
+    def _report(self) -> None:
+        """Report the next durable tickets; the others in the next iterations of the event loop."""
+        self._next = None
+        now, begun = monotonic(), self._begun
+        ended = 0
+        while begun and ended < STEP and (ticket := next(iter(begun))) <= self._durable:
+            self._on_duration(now - begun.pop(ticket))
+            self._reported = ticket
+            ended += 1
+        if ended:
+            self._on_committed(Committed(self._reported), ended)
+        if begun and next(iter(begun)) <= self._durable:
+            self._next = asyncio.get_running_loop().call_soon(self._report)
+
+
+def _ignore(event: Committed, durable: int) -> None:
+    """Report to nobody: the host has stopped."""

@@ -14,6 +14,7 @@ import os
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, Literal
 
 import msgspec
@@ -73,6 +74,8 @@ def _plain(value: object) -> Any:
             return _cut(value[: LONGEST + 1].decode(errors="backslashreplace"))
         case tuple() | list():
             return [_plain(one) for one in value[:MOST]]
+        case Mapping():
+            return {_cut(str(name)): _plain(one) for name, one in islice(value.items(), MOST)}
         case _:
             return _cut(str(value))
 

@@ -1,4 +1,4 @@
-"""Delays that double with each failure, and begin small again after a while without one."""
+"""Delays that double with each failure, and the policy of a client that connects again."""
 
 from __future__ import annotations
 
@@ -25,3 +25,27 @@ class Backoff:
         self._delay_s = min(self._delay_s * 2, self._longest_s)
         self._calm_from = at
         return at
+
+
+class ReconnectPolicy:
+    """When to connect again, and which failures to log.
+
+    While nothing answers, only the failures 1, 2, 4, 8 and so on are logged, so that a server that is
+    away for a night does not fill a log.
+    """
+
+    def __init__(self, *, first_s: float = 0.1, longest_s: float = 5.0, calm_s: float = 30.0) -> None:
+        self._backoff = Backoff(first_s=first_s, longest_s=longest_s, calm_s=calm_s)
+        self._tries = 0
+
+    def fail(self, reason: str, now: float, *, answered: bool) -> tuple[float, str]:
+        """Return the time of the next try, and what to log: "" for nothing.
+
+        Args:
+            answered: the other side had answered on the connection that has failed.
+        """
+        self._tries = 1 if answered else self._tries + 1
+        at = self._backoff.next_try(now)
+        if self._tries & (self._tries - 1):
+            return at, ""
+        return at, f"{reason}, try {self._tries}" if self._tries > 1 else reason

@@ -46,6 +46,7 @@ class Dealer:
     Args:
         on_message: called with the frames of each message.
         on_sent: called with the frames of each message when the socket has taken it.
+        on_open: called when the handshake has succeeded.
         on_lost: called once with the reason where there is no connection (any more), after all messages that came.
         high_water: messages that libzmq queues in each direction.
         security: how this side proves who it is, and whom it expects.
@@ -71,6 +72,7 @@ class Dealer:
         on_message: Callable[[Frames], None],
         on_sent: Callable[[Sequence[bytes]], None],
         on_lost: Callable[[str], None],
+        on_open: Callable[[], None] | None = None,
         high_water: int = 1000,
         security: Security = NULL,
         identity: bytes = b"",
@@ -82,7 +84,7 @@ class Dealer:
         connect_s: float | None = None,
         on_rest: Callable[[], None] | None = None,
     ) -> None:
-        self._on_sent, self._on_lost = on_sent, on_lost
+        self._on_sent, self._on_lost, self._on_open = on_sent, on_lost, on_open
         self._loss: str | None = None
         self._told = False
         self._waiting: deque[Sequence[bytes]] = deque()
@@ -106,7 +108,8 @@ class Dealer:
         if connect_s is not None:
             self._link.socket.setsockopt(zmq.CONNECT_TIMEOUT, int(connect_s * 1000))
         try:
-            self._monitor = Monitor(context, self._link, ENDS, self._notice)
+            turns = ENDS if on_open is None else (*ENDS, Turn.OPENED)
+            self._monitor = Monitor(context, self._link, turns, self._notice)
         except TransportError:
             self._link.close()  # an open socket would keep the context from ending
             raise
@@ -138,7 +141,10 @@ class Dealer:
         self._link.close(linger_s=linger_s)
 
     def _notice(self, event: SocketEvent) -> None:
-        if self._loss is None:
+        if event.turn is Turn.OPENED:
+            if self._on_open is not None:
+                self._on_open()
+        elif self._loss is None:
             end = ENDS[event.turn]
             self._loss = f"{end} ({event.reason})" if event.reason else end
             self._tell_loss()

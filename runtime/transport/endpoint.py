@@ -6,8 +6,12 @@ where it is tried (a name that is nobody's, a port that is taken).
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
+import socket
+
+from specwire.runtime.transport.errors import TransportError
 
 MAX_PORT = 65_535
 LONGEST_PATH_OCTETS = 107
@@ -54,3 +58,18 @@ def _fault_in_host(host: str, *, listening: bool) -> str | None:
     if host == "*":
         return None if listening else "names no host to connect to"
     return None if _HOST.fullmatch(host) else f"has the host {host!r}, which is none"
+
+
+async def resolve_endpoint(endpoint: str) -> str:
+    """Return an endpoint with the IPv4 address of its host; raises TransportError.
+
+    Only ``tcp`` endpoints are changed.
+    """
+    host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
+    if not endpoint.startswith("tcp://") or host.startswith("["):
+        return endpoint
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, family=socket.AF_INET)
+    except OSError as error:
+        raise TransportError(f"{endpoint}: {error.strerror}") from None
+    return f"tcp://{found[0][4][0]}:{port}"

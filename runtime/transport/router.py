@@ -51,6 +51,7 @@ class Router:
         max_waiting_octets: what may wait here for all peers together; one may have half of what the others leave, and
             is given up beyond it. One message waits for anybody, however large.
         copied, traffic: see `messages`.
+        handover: a new connection with the routing id of an older one replaces it.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Router:
         on_rest: Callable[[], None] | None = None,
         copied: bool = False,
         traffic: Traffic | None = None,
+        handover: bool = False,
     ) -> None:
         self._on_sent, self._on_room, self._on_gone = on_sent, on_room, on_gone
         self._waiting: dict[bytes, deque[Sequence[bytes]]] = {}
@@ -100,6 +102,7 @@ class Router:
         )
         self._link.socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
         self._link.socket.setsockopt(zmq.BACKLOG, backlog)
+        self._link.socket.setsockopt(zmq.ROUTER_HANDOVER, handover)
 
     @property
     def link(self) -> Link:

@@ -39,6 +39,7 @@ SERVERS: Mapping[tuple[str, ...], str] = {
     ("specwire", "norfab", "worker"): "registered",
     ("specwire", "capture", "proxy"): "passing on ",
     ("specwire", "bridge"): "bridging ",
+    ("specwire", "zre", "join"): "listens on",
 }
 """Commands that do not end, by their first words, and a pattern of what they say when they are ready; empty where
 what follows does not need them."""

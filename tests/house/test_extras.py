@@ -154,6 +154,7 @@ NEEDS = {
     "diff zre zre": "compile",
     "filemq serve": "peers",
     "keys new name": "peers",
+    "zre join": "peers",
     "norfab broker": "peers",
     "schema flux --format arrow": "arrow",
     "capture list .": "arrow",

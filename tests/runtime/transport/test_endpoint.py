@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from specwire.runtime.transport.endpoint import fault_in_endpoint
+from specwire.runtime.transport.endpoint import fault_in_endpoint, resolve_endpoint
+from specwire.runtime.transport.errors import TransportError
 
 
 @pytest.mark.parametrize(
@@ -55,3 +58,15 @@ def test_slips_of_the_pen(endpoint: str, words: str) -> None:
     for listening in (True, False):
         fault = fault_in_endpoint(endpoint, listening=listening)
         assert fault is not None and words in fault
+
+
+@pytest.mark.parametrize("endpoint", ["tcp://127.0.0.1:5670", "tcp://[::1]:5670", "ipc:///tmp/socket"])
+def test_addresses_need_no_resolution(endpoint: str) -> None:
+    assert asyncio.run(resolve_endpoint(endpoint)) == endpoint
+
+
+def test_host_names_are_resolved() -> None:
+    """The name that every machine has; one that none has is an error that names the endpoint."""
+    assert asyncio.run(resolve_endpoint("tcp://localhost:5670")) == "tcp://127.0.0.1:5670"
+    with pytest.raises(TransportError, match=r"^tcp://nowhere\.invalid:1: "):
+        asyncio.run(resolve_endpoint("tcp://nowhere.invalid:1"))

@@ -1,0 +1,273 @@
+"""Engine contract, and `StoryEngine`, which makes an engine of stories.
+
+An *engine* is a peer without I/O: events and the time in, effects out. It has no socket, file, thread,
+clock or randomness, so tests drive it directly, and a simulator runs many of them under one clock.
+
+A *story* is a generator that yields effects. It is the whole course of one thing that happens, also where
+it has to wait:
+
+    def post(state: Broker, peer: PeerId, post: Post) -> Story:
+        job = state.jobs.add(post, owner=peer)
+        if failure := (yield from commit(job.record())):
+            yield Send(peer, Response(job.uuid, 500, failure))
+            return
+        yield Send(peer, Response(job.uuid, 202))
+
+State is dataclasses, and a story gets the state that it reads and changes. No story gets the engine:
+it begins, wakes and cancels others by effects.
+
+Surprises:
+
+- A story runs until it suspends or ends, and no other story runs meanwhile. So the effects of one story
+  are in its order, and state changes only at suspensions.
+- A story that is begun or woken runs after the current one, in the order of `Fork` and `Wake`.
+- A cancelled story is closed (`GeneratorExit`). Its ``finally`` blocks may change state, but not yield.
+- Commits are resumed in the order of their tickets, because the store commits in this order. Only a
+  commit that failed may come earlier.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from itertools import count
+from typing import Any, Protocol
+
+import msgspec
+
+from specwire.runtime.kernel.commits import Commit
+from specwire.runtime.kernel.effects import (
+    TIMED_OUT,
+    Ask,
+    Cancel,
+    DropPeer,
+    Fork,
+    HostEffect,
+    Now,
+    Stop,
+    Story,
+    Wait,
+    Wake,
+)
+from specwire.runtime.kernel.events import Answered, Committed, Event, PeerDisconnected, PeerId, Tick
+
+STALE = 64
+"""Ended deadlines that are kept beside as many as there are waiting stories."""
+
+
+class Engine(Protocol):
+    """A peer without I/O."""
+
+    def handle(self, event: Event, now: float) -> Iterable[HostEffect]:
+        """Handle an event. The host takes all effects before it handles the next event.
+
+        Args:
+            now: seconds of a clock that does not go backwards, the same clock for all calls.
+        """
+
+    def deadline(self) -> float | None:
+        """Return when the host must call `handle` with `Tick`; None for never."""
+
+
+class MessageCodec(Protocol):
+    """Frames to messages and back. It may keep state for each peer, such as the peer's dialect."""
+
+    def decode(self, peer: PeerId, frames: list[bytes]) -> Iterable[Any]:
+        """Return the messages in the frames; raises CodecError."""
+
+    def encode(self, peer: PeerId, message: Any) -> Sequence[bytes]:
+        """Return the frames of a message; raises CodecError."""
+
+
+class PackageCodec:
+    """MessageCodec of a generated package, such as ``specwire.generated.zre``."""
+
+    def __init__(self, package: Any) -> None:
+        self._decode = package.decode
+
+    def decode(self, peer: PeerId, frames: list[bytes]) -> Iterable[Any]:
+        """Return the message; raises DecodeError."""
+        return (self._decode(frames),)
+
+    def encode(self, peer: PeerId, message: Any) -> Sequence[bytes]:
+        """Return the frames of a message; raises EncodeError."""
+        frames: list[bytes] = message.encode()
+        return frames
+
+
+@dataclass(slots=True, eq=False)
+class _Running:
+    """A story that has not ended.
+
+    Attributes:
+        suspension: number of its current `Wait`; 0 while it waits for nothing else.
+        ended: it has ended or was cancelled, and must not be resumed.
+    """
+
+    story: Story
+    owner: Hashable | None
+    suspension: int = 0
+    key: Hashable | None = None
+    ended: bool = False
+
+
+class StoryEngine:
+    """Engine in which each event begins a story.
+
+    Args:
+        react: returns the story for an event. `Committed`, `Answered` and `Tick` are not passed to it.
+    """
+
+    def __init__(self, react: Callable[[Event], Story]) -> None:
+        self._react = react
+        self._ready: deque[tuple[_Running, Any]] = deque()
+        self._current: _Running | None = None
+        self._owned: dict[Hashable, set[_Running]] = {}
+        self._waiting: dict[Hashable, _Running] = {}
+        self._commits: dict[int, _Running] = {}
+        self._asked: dict[int, _Running] = {}
+        self._deadlines: list[tuple[float, int, _Running]] = []
+        self._numbers = count(1)
+
+    @property
+    def suspended(self) -> int:
+        """Number of stories that wait."""
+        held = (*self._waiting.values(), *self._commits.values(), *self._asked.values())
+        return sum(not running.ended for running in held)
+
+    def deadline(self) -> float | None:
+        """Return the earliest `until` of a waiting story."""
+        deadlines = self._deadlines
+        while deadlines and deadlines[0][1] != deadlines[0][2].suspension:
+            heappop(deadlines)
+        return deadlines[0][0] if deadlines else None
+
+    def handle(self, event: Event, now: float) -> Iterator[HostEffect]:
+        """Begin the story of an event, or resume those that waited for it, and yield their effects."""
+        match event:
+            case Committed(last=last, failures=failures):
+                self._on_committed(last, dict(failures))
+            case Answered(ticket=ticket):
+                if (running := self._asked.pop(ticket, None)) is not None:
+                    self._ready.append((running, event))
+            case Tick():
+                self._on_tick(now)
+            case _:
+                if isinstance(event, PeerDisconnected):
+                    self._cancel(event.peer)
+                self._begin(self._react(event), None)
+        while self._ready:
+            running, answer = self._ready.popleft()
+            if not running.ended:
+                self._current = running
+                yield from self._advance(running, answer, now)
+
+    def _advance(self, running: _Running, answer: Any, now: float) -> Iterator[HostEffect]:
+        """Run a story until it suspends or ends."""
+        send = running.story.send
+        ended = True  # also where the story raises
+        try:
+            while True:
+                effect = send(answer)
+                answer = None
+                match effect:
+                    case Commit(records=records, refusable=refusable):
+                        ticket = next(self._numbers)
+                        self._commits[ticket] = running
+                        ended = False
+                        yield Commit(ticket, records, refusable)
+                        return
+                    case Ask():
+                        ticket = next(self._numbers)
+                        self._asked[ticket] = running
+                        ended = False
+                        yield msgspec.structs.replace(effect, ticket=ticket)
+                        return
+                    case Wait(key=key, until=until):
+                        self._suspend(running, key, until)
+                        ended = False
+                        return
+                    case Now():
+                        answer = now
+                    case Wake(key=key, value=value):
+                        self._wake(key, value)
+                    case Fork(story=story, owner=owner):
+                        self._begin(story, owner)
+                    case Cancel(owner=owner):
+                        self._cancel(owner)
+                    case _:
+                        yield effect
+                        if isinstance(effect, DropPeer):
+                            self._cancel(effect.peer)
+                        elif isinstance(effect, Stop):
+                            self._cancel_all()
+        except StopIteration:
+            pass
+        finally:
+            self._current = None
+            if ended:
+                self._end(running)
+
+    def _begin(self, story: Story, owner: Hashable | None) -> None:
+        running = _Running(story, owner)
+        if owner is not None:
+            self._owned.setdefault(owner, set()).add(running)
+        self._ready.append((running, None))
+
+    def _suspend(self, running: _Running, key: Hashable, until: float | None) -> None:
+        assert key not in self._waiting, f"two stories wait for {key!r}"
+        self._waiting[key] = running
+        running.key, running.suspension = key, next(self._numbers)
+        if until is not None:
+            if len(self._deadlines) > 2 * len(self._waiting) + STALE:
+                self._deadlines = [entry for entry in self._deadlines if entry[1] == entry[2].suspension]
+                heapify(self._deadlines)
+            heappush(self._deadlines, (until, running.suspension, running))
+
+    def _wake(self, key: Hashable, value: Any) -> None:
+        running = self._waiting.pop(key, None)
+        if running is not None:
+            running.suspension = 0
+            self._ready.append((running, value))
+
+    def _on_committed(self, last: int, failures: dict[int, str]) -> None:
+        commits = self._commits
+        for ticket, reason in failures.items():
+            if (running := commits.pop(ticket, None)) is not None:
+                self._ready.append((running, reason))
+        while commits and (ticket := next(iter(commits))) <= last:
+            self._ready.append((commits.pop(ticket), ""))
+
+    def _on_tick(self, now: float) -> None:
+        while (until := self.deadline()) is not None and until <= now:
+            self._wake(heappop(self._deadlines)[2].key, TIMED_OUT)
+
+    def _cancel(self, owner: Hashable) -> None:
+        for running in self._owned.pop(owner, ()):
+            self._close(running)
+
+    def _cancel_all(self) -> None:
+        suspended = (*self._waiting.values(), *self._commits.values(), *self._asked.values())
+        for running in (*suspended, *(running for running, _ in self._ready)):
+            self._close(running)
+        self._ready.clear()
+        self._owned.clear()
+
+    def _close(self, running: _Running) -> None:
+        """Close a story that is not the current one."""
+        if running is not self._current:
+            running.ended = True
+            if running.suspension:
+                del self._waiting[running.key]
+                running.suspension = 0
+            running.story.close()
+
+    def _end(self, running: _Running) -> None:
+        running.ended = True
+        owned = self._owned.get(running.owner)
+        if owned is not None:
+            owned.discard(running)
+            if not owned:
+                del self._owned[running.owner]

@@ -1,0 +1,117 @@
+"""Settings, states and errors of a host, and `Service`, the base of what has one.
+
+The settings name the listeners, the connections and the store of a host, with their limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from enum import Enum
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from specwire.runtime.kernel.commits import StoreSettings
+from specwire.runtime.transport.inflow import InflowBounds
+from specwire.runtime.transport.security import NULL, Security
+
+STOP_S = 10.0
+Handler = Callable[[Any], Coroutine[Any, Any, Any]]
+FRAME_OCTETS = 1 << 20
+
+
+class HostStoppedError(Exception):
+    """The host has stopped, or cannot be called yet."""
+
+
+class HandlerError(Exception):
+    """A handler of `Ask` cannot do what was asked; `str()` is the reason that the story gets."""
+
+
+class HostState(Enum):
+    """State of a host."""
+
+    NEW = "new"
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+
+
+class Service:
+    """Base of what runs from `start` to `stop`; ``async with`` does both."""
+
+    async def start(self) -> None:
+        """Begin."""
+        raise NotImplementedError
+
+    async def stop(self) -> None:
+        """End; returns when nothing is left."""
+        raise NotImplementedError
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+
+class ListenerSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """A ROUTER and its limits. See `Router`, `Guard`, `Inflow` and `refuse_exposure`.
+
+    Attributes:
+        endpoints: where to bind; a port may be ``*``.
+        handover: a new connection with the routing id of an older one replaces it.
+        names: name of each client by its public key.
+        any_key: admit clients whose key is not in `names`.
+    """
+
+    endpoints: tuple[str, ...]
+    security: Security = NULL
+    insecure: bool = False
+    names: Mapping[str, str] | None = None
+    any_key: bool = False
+    passwords: Mapping[str, str] | None = None
+    bounds: InflowBounds = InflowBounds(message_octets=FRAME_OCTETS, legal_octets=FRAME_OCTETS)
+    frame_octets: int = FRAME_OCTETS
+    max_frames: int = 16
+    high_water: int = 1000
+    max_waiting: int = 10_000
+    max_waiting_octets: int = 256 << 20
+    backlog: int = 1024
+    give_up_s: float | None = None
+    handover: bool = False
+
+
+class ConnectionSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The DEALERs of a host and their limits; see `Dealer`."""
+
+    security: Security = NULL
+    frame_octets: int = FRAME_OCTETS
+    max_frames: int = 16
+    high_water: int = 1000
+    max_waiting: int = 10_000
+    give_up_s: float | None = None
+    connect_s: float | None = None
+
+
+class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that a host opens for its engine.
+
+    Attributes:
+        listeners: by the name of the socket.
+        connections: settings of every `Connect`.
+        store: None for an engine that emits no `Commit`.
+        handlers: function that performs an `Ask`, by the type of the request.
+        stop_s: how long the engine may take to end after `Stopping`.
+    """
+
+    listeners: Mapping[str, ListenerSettings] = {}
+    connections: ConnectionSettings = ConnectionSettings()
+    store: StoreSettings | None = None
+    handlers: Mapping[type, Handler] = {}
+    stop_s: float = STOP_S

@@ -1,0 +1,204 @@
+"""ZRE peer as an asyncio service."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import partial
+from typing import Annotated
+from uuid import uuid4
+
+import msgspec
+
+from specwire.generated import zre
+from specwire.runtime.capture.recorder import Recorder
+from specwire.runtime.kernel.engine import PackageCodec, StoryEngine
+from specwire.runtime.kernel.host import Host
+from specwire.runtime.kernel.log import EventStreams, LogEvent
+from specwire.runtime.kernel.service import ConnectionSettings, HostSettings, ListenerSettings, Service
+from specwire.runtime.kernel.sockets import MessageTap
+from specwire.runtime.kernel.status import HostStatus, Measure
+from specwire.runtime.transport.endpoint import fault_in_endpoint, resolve_endpoint
+from specwire.runtime.transport.inflow import InflowBounds
+from specwire.runtime.zre.rules import (
+    MAILBOX,
+    LocalNode,
+    SetMembership,
+    ShoutTo,
+    WhisperTo,
+    ZreError,
+    ZreSettings,
+    react,
+)
+
+MAX_FRAMES = 64
+HIGH_WATER = 3000
+LONGEST_GROUP_OCTETS = 255
+
+
+class RemoteStatus(msgspec.Struct, frozen=True):
+    """A peer; `silent_s` is the time since its last message."""
+
+    name: str
+    uuid: str
+    endpoint: str
+    groups: tuple[str, ...]
+    headers: Mapping[str, str]
+    silent_s: float
+
+
+class ZreStatus(msgspec.Struct, frozen=True):
+    """A running ZRE peer; `dialing` has the endpoints that do not answer."""
+
+    name: str
+    uuid: str
+    endpoint: str
+    groups: tuple[str, ...]
+    dialing: tuple[str, ...]
+    peers: Annotated[tuple[RemoteStatus, ...], Measure("gauge", "Known peers.")]
+    host: HostStatus
+
+
+class ZrePeer(Service):
+    """One node; ``async with`` starts and stops it.
+
+    Args:
+        settings: where to listen, and which peers to greet.
+        on_event: called with each event.
+        tap: records every message.
+
+    Attributes:
+        uuid: of this node, in hexadecimal; other peers know it by this.
+
+    Raises:
+        ValueError: an endpoint is none, or `bind` names no host.
+    """
+
+    def __init__(
+        self,
+        settings: ZreSettings,
+        *,
+        on_event: Callable[[LogEvent], None] = lambda event: None,
+        tap: Recorder | None = None,
+    ) -> None:
+        check_endpoints(settings)
+        self._settings, self._on_event = settings, on_event
+        self._node = LocalNode(uuid4().bytes, settings)
+        self.uuid = self._node.uuid.hex()
+        self._streams = EventStreams()
+        bounds = InflowBounds(
+            message_octets=settings.frame_octets, legal_octets=MAX_FRAMES * settings.frame_octets
+        )
+        mailbox = ListenerSettings(
+            endpoints=(settings.bind,),
+            insecure=True,  # ZRE has no authentication; the default is loopback
+            bounds=bounds,
+            frame_octets=settings.frame_octets,
+            max_frames=MAX_FRAMES,
+            handover=True,
+        )
+        self._host = Host(
+            StoryEngine(partial(react, self._node)),
+            PackageCodec(zre),
+            HostSettings(listeners={MAILBOX: mailbox}, connections=ConnectionSettings(high_water=HIGH_WATER)),
+            on_event=self._emit,
+            tap=None if tap is None else MessageTap(tap, received_as="P", sent_as="P"),
+        )
+
+    async def start(self) -> None:
+        """Listen, and greet the peers at the endpoints.
+
+        Raises:
+            TransportError: the mailbox cannot be bound, or a host name is unknown.
+        """
+        self._node.settings = await resolve_endpoints(self._settings)
+        await self._host.start()
+
+    async def stop(self) -> None:
+        """Disconnect from every peer."""
+        try:
+            await self._host.stop()
+        finally:
+            self._streams.add(None)
+
+    async def join(self, group: str) -> None:
+        """Join a group; raises ZreError for a name that is too long."""
+        await self._host.call(SetMembership(checked_group(group), True))
+
+    async def leave(self, group: str) -> None:
+        """Leave a group."""
+        await self._host.call(SetMembership(group, False))
+
+    async def whisper(self, peer: str, content: Sequence[bytes]) -> None:
+        """Send frames to a peer, by its UUID in hexadecimal; raises ZreError if it is unknown."""
+        try:
+            uuid = bytes.fromhex(peer)
+        except ValueError:
+            raise ZreError(f"{peer!r} is no UUID in hexadecimal") from None
+        await self._host.call(WhisperTo(uuid, tuple(content)))
+
+    async def shout(self, group: str, content: Sequence[bytes]) -> int:
+        """Send frames to the peers in a group; return their number."""
+        count: int = await self._host.call(ShoutTo(checked_group(group), tuple(content)))
+        return count
+
+    def events(self) -> AsyncIterator[LogEvent]:
+        """Return an iterator over the events from now on, which ends when this node stops."""
+        return self._streams.read()
+
+    async def reload(self, settings: ZreSettings) -> None:
+        """Apply other groups, further endpoints and times. Other settings need a restart.
+
+        Raises:
+            ValueError, TransportError: as for the first settings; nothing is changed.
+        """
+        check_endpoints(settings)
+        self._host.reload(await resolve_endpoints(settings))
+
+    def status(self) -> ZreStatus:
+        """Return the status, from `start` on."""
+        node, now = self._node, self._host.now()
+        return ZreStatus(
+            name=node.name,
+            uuid=self.uuid,
+            endpoint=node.endpoint,
+            groups=tuple(node.groups),
+            dialing=tuple(node.dialing),
+            peers=tuple(
+                RemoteStatus(
+                    one.name,
+                    one.label,
+                    one.endpoint,
+                    tuple(sorted(one.groups)),
+                    one.headers,
+                    round(now - one.heard, 3),
+                )
+                for one in node.peers.values()
+            ),
+            host=self._host.status(),
+        )
+
+    def _emit(self, event: LogEvent) -> None:
+        self._on_event(event)
+        self._streams.add(event)
+
+
+def checked_group(group: str) -> str:
+    """Return the name of a group; raises ZreError if it is too long."""
+    if len(group.encode()) > LONGEST_GROUP_OCTETS:
+        raise ZreError(f"the name of a group has at most {LONGEST_GROUP_OCTETS} octets")
+    return group
+
+
+def check_endpoints(settings: ZreSettings) -> None:
+    """Raise ValueError for an endpoint that is none, and a `bind` that other peers cannot connect to."""
+    for endpoint, listening in ((settings.bind, True), *((one, False) for one in settings.endpoint)):
+        if fault := fault_in_endpoint(endpoint, listening=listening):
+            raise ValueError(f"{endpoint!r} {fault}")
+    if settings.bind.startswith(("tcp://*", "tcp://0.0.0.0", "tcp://[::]")):
+        raise ValueError(f"{settings.bind}: name the address to which other peers connect")
+
+
+async def resolve_endpoints(settings: ZreSettings) -> ZreSettings:
+    """Replace host names by addresses: a peer announces an address, and is recognized by it."""
+    resolved = [await resolve_endpoint(one) for one in settings.endpoint]
+    return msgspec.structs.replace(settings, endpoint=tuple(dict.fromkeys(resolved)))

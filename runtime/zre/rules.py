@@ -1,0 +1,368 @@
+"""Rules of ZRE v2 (RFC 36), as stories of the kernel.
+
+A node has one mailbox (ROUTER), and one connection (DEALER) to each peer. Everything comes by the mailbox,
+and everything leaves by a connection. Messages on a connection are numbered from 1, the HELLO; a gap makes
+the peer invalid.
+
+Peers are found by endpoint, not by beacon: `keep_dialing` greets an endpoint until the peer there greets
+back, and again when it has gone. A HELLO from another peer is answered by a connection to its endpoint.
+
+Surprises:
+
+- A peer counts from HELLO of *our* connection, so a new connection begins with HELLO and number 1. A
+  second HELLO of a known peer means that it has started again.
+- A connection has the routing id of its node, so the mailbox lets a new one replace an older one.
+- Pyre (zeromq-pyre 0.3.4) counts modulo 65,535 instead of 65,536. Both are accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import msgspec
+
+from specwire.generated.zre import AnyMessage, Hello, Join, Leave, Ping, PingOk, Shout, Whisper
+from specwire.runtime.kernel.effects import (
+    TIMED_OUT,
+    Connect,
+    DropPeer,
+    Fork,
+    Log,
+    Now,
+    Return,
+    Send,
+    Steps,
+    Stop,
+    Story,
+    Wait,
+    Wake,
+)
+from specwire.runtime.kernel.events import (
+    Called,
+    Event,
+    MessageMalformed,
+    MessageReceived,
+    PeerDisconnected,
+    PeerId,
+    Reloaded,
+    Started,
+    Stopping,
+)
+from specwire.runtime.transport.backoff import ReconnectPolicy
+from specwire.runtime.transport.endpoint import fault_in_endpoint
+from specwire.runtime.zre import events
+
+MAILBOX = "mailbox"
+LAST_SEQUENCE = 0xFFFF
+MAX_GROUPS = 1000
+AGAIN_S = 1.0
+"""A known peer may greet again after this time. Each greeting opens a connection."""
+
+Text = Annotated[str, msgspec.Meta(max_length=255, description="Text of at most 255 octets.")]
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=86_400, description="Time in seconds.")]
+
+
+class ZreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Settings of a ZRE peer."""
+
+    bind: Annotated[
+        str, msgspec.Meta(description="Where to listen. Peers connect to it, so name a host.")
+    ] = "tcp://127.0.0.1:*"
+    endpoint: Annotated[tuple[str, ...], msgspec.Meta(description="Endpoints of other peers.")] = ()
+    name: Annotated[Text, msgspec.Meta(description="Public name; default: the first digits of the UUID.")] = (
+        ""
+    )
+    headers: Annotated[Mapping[str, str], msgspec.Meta(description="Properties told to every peer.")] = {}
+    groups: Annotated[tuple[Text, ...], msgspec.Meta(description="Groups to join at the start.")] = ()
+    evasive_s: Annotated[Seconds, msgspec.Meta(description="Ping a peer that is silent for so long.")] = 5.0
+    expired_s: Annotated[Seconds, msgspec.Meta(description="Disconnect a peer silent for so long.")] = 30.0
+    max_peers: Annotated[int, msgspec.Meta(ge=1, description="Most peers at a time.")] = 1000
+    frame_octets: Annotated[int, msgspec.Meta(ge=1024, description="Largest frame of a message.")] = 1 << 20
+
+
+class ZreError(Exception):
+    """A message cannot be sent: the peer is unknown, or the node is not in the group."""
+
+
+class SetMembership(msgspec.Struct, frozen=True):
+    """Call: join or leave a group."""
+
+    group: str
+    is_member: bool
+
+
+class WhisperTo(msgspec.Struct, frozen=True):
+    """Call: send a message to a peer, by its UUID; raises ZreError."""
+
+    peer: bytes
+    content: tuple[bytes, ...]
+
+
+class ShoutTo(msgspec.Struct, frozen=True):
+    """Call: send a message to the peers in a group; returns their number."""
+
+    group: str
+    content: tuple[bytes, ...]
+
+
+@dataclass(eq=False)
+class Remote:
+    """A known peer; `sent` and `received` are the numbers of the last messages."""
+
+    uuid: bytes
+    connection: PeerId
+    endpoint: str
+    heard: float
+    entered: float = 0.0
+    sent: int = 0
+    received: int = 1
+    name: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    groups: set[str] = field(default_factory=set)
+    evasive: bool = False
+
+    @property
+    def label(self) -> str:
+        """The UUID in hexadecimal."""
+        return self.uuid.hex()
+
+    def send(self, kind: Any, **fields: Any) -> Send:
+        """Return the effect that sends the next message of this kind."""
+        self.sent = (self.sent + 1) & LAST_SEQUENCE
+        return Send(self.connection, kind(sequence=self.sent, **fields))
+
+    def is_next(self, sequence: int) -> bool:
+        """Whether a received message is the next one, by its number."""
+        last, self.received = self.received, sequence
+        return sequence == (last + 1) & LAST_SEQUENCE or (sequence, last) == (0, LAST_SEQUENCE - 1)
+
+
+@dataclass
+class LocalNode:
+    """State of this node; `dialing` has the greeted endpoints that have not greeted back."""
+
+    uuid: bytes
+    settings: ZreSettings
+    name: str = ""
+    endpoint: str = ""
+    status: int = 0
+    groups: dict[str, None] = field(default_factory=dict)
+    peers: dict[bytes, Remote] = field(default_factory=dict)
+    dialing: dict[str, Remote] = field(default_factory=dict)
+    connections: int = 0
+
+    def find(self, peer: PeerId) -> Remote | None:
+        """Return the peer that sends under this routing id: the octet 1 and its UUID."""
+        return self.peers.get(peer.routing_id[1:])
+
+
+def react(node: LocalNode, event: Event) -> Story:
+    """Return the story of an event."""
+    match event:
+        case MessageReceived(peer=peer, message=message):
+            yield from receive(node, peer, message)
+        case MessageMalformed(peer=peer, reason=reason):
+            yield Log(events.MessageIgnored(peer.routing_id[1:].hex(), reason))
+        case PeerDisconnected(peer=connection, reason=reason):
+            yield Wake(connection, reason)  # of `keep_dialing`
+            for remote in [one for one in node.peers.values() if one.connection == connection]:
+                yield from remove(node, remote, reason)
+        case Called(call=call, request=request):
+            yield from answer(node, call, request)
+        case Started(endpoints=endpoints):
+            node.endpoint = endpoints[MAILBOX]
+            node.name = node.name or node.settings.name or node.uuid.hex()[:6].upper()
+            node.groups = dict.fromkeys(node.settings.groups)
+            for endpoint in node.settings.endpoint:
+                yield Fork(keep_dialing(node, endpoint))
+        case Reloaded(settings=settings):
+            yield from reload(node, settings)
+        case Stopping(reason=reason):
+            yield Stop(reason)  # ZRE has no goodbye without beacons: peers notice the lost connection
+
+
+def greet(node: LocalNode, uuid: bytes, endpoint: str) -> Steps[Remote]:
+    """Open a connection and send HELLO."""
+    node.connections += 1
+    remote = Remote(uuid, PeerId(f"peer-{node.connections}"), endpoint, (yield Now()))
+    yield Connect(remote.connection, endpoint, b"\x01" + node.uuid)
+    yield remote.send(
+        Hello,
+        endpoint=node.endpoint,
+        groups=tuple(node.groups),
+        status=node.status,
+        name=node.name,
+        headers=tuple(node.settings.headers.items()),
+    )
+    return remote
+
+
+def keep_dialing(node: LocalNode, endpoint: str) -> Story:
+    """Greet an endpoint until its peer greets back; again when this peer has gone."""
+    policy = ReconnectPolicy()
+    while True:
+        remote = next((one for one in node.peers.values() if one.endpoint == endpoint), None)
+        until = None
+        if remote is None:
+            remote = node.dialing[endpoint] = yield from greet(node, b"", endpoint)
+            until = remote.heard + node.settings.expired_s
+        reason = yield Wait(remote.connection, until)
+        answered = node.dialing.pop(endpoint, None) is not remote
+        if answered and reason is TIMED_OUT:
+            reason = yield Wait(remote.connection)
+        elif reason is TIMED_OUT:
+            yield DropPeer(remote.connection)
+            reason = f"no HELLO within {node.settings.expired_s:g} s"
+        at, told = policy.fail(reason, (yield Now()), answered=answered)
+        if told and not answered:
+            yield Log(events.NotReached(endpoint, told))
+        yield Wait(("dial", endpoint), at)
+
+
+def receive(node: LocalNode, peer: PeerId, message: AnyMessage) -> Story:
+    """Handle a message; RFC 36, "ZRE Commands"."""
+    if len(peer.routing_id) != 17 or peer.routing_id[0] != 1:
+        yield Log(
+            events.MessageIgnored(peer.routing_id.hex(), "its routing id is not the octet 1 and a UUID")
+        )
+        return
+    if isinstance(message, Hello):
+        yield from on_hello(node, peer.routing_id[1:], message)
+        return
+    remote = node.find(peer)
+    if remote is None:
+        return  # "silently ignore any commands that precede a HELLO command"
+    expected = remote.received + 1
+    if not remote.is_next(message.sequence):
+        yield from expel(node, remote, f"sent message {message.sequence} instead of {expected}")
+        return
+    remote.heard, remote.evasive = (yield Now()), False
+    match message:
+        case Whisper(content=content):
+            yield Log(events.Whispered(remote.label, remote.name, content))
+        case Shout(group=group, content=content) if group in node.groups:
+            yield Log(events.Shouted(remote.label, remote.name, group, content))
+        case Join(group=group) if group not in remote.groups:
+            if len(remote.groups) >= MAX_GROUPS:
+                yield from expel(node, remote, f"joined more than {MAX_GROUPS} groups")
+                return
+            remote.groups.add(group)
+            yield Log(events.GroupJoined(remote.label, remote.name, group))
+        case Leave(group=group) if group in remote.groups:
+            remote.groups.remove(group)
+            yield Log(events.GroupLeft(remote.label, remote.name, group))
+        case Ping():
+            yield remote.send(PingOk)
+
+
+def on_hello(node: LocalNode, uuid: bytes, hello: Hello) -> Story:
+    """A peer greets: connect to it, unless it answers our own greeting."""
+    now, known = (yield Now()), node.peers.get(uuid)
+    fault = fault_in_hello(node, uuid, hello)
+    if known is not None and now - known.entered < AGAIN_S:
+        fault = "another HELLO came just before"
+    if fault:
+        yield Log(events.MessageIgnored(uuid.hex(), fault))
+        return
+    if known is not None:
+        yield from expel(node, known, "started again")
+    remote = node.dialing.pop(hello.endpoint, None)
+    if remote is None:
+        remote = yield from greet(node, uuid, hello.endpoint)
+    remote.uuid, remote.heard, remote.entered = uuid, now, now
+    remote.name, remote.headers = hello.name, dict(hello.headers)
+    remote.groups = set(hello.groups)
+    node.peers[uuid] = remote
+    yield Log(events.PeerEntered(remote.label, remote.name, remote.endpoint, remote.headers))
+    for group in hello.groups:
+        yield Log(events.GroupJoined(remote.label, remote.name, group))
+    yield Fork(watch(node, remote), remote.connection)
+
+
+def fault_in_hello(node: LocalNode, uuid: bytes, hello: Hello) -> str:
+    """Return why a HELLO is not accepted, "" where it is."""
+    if uuid == node.uuid:
+        return "it is this peer"
+    if hello.sequence != 1:
+        return f"HELLO has the number {hello.sequence} instead of 1"
+    if fault := fault_in_endpoint(hello.endpoint, listening=False):
+        return f"its endpoint {hello.endpoint!r} {fault}"
+    if hello.endpoint.partition(":")[0] != node.endpoint.partition(":")[0]:
+        return f"its endpoint {hello.endpoint!r} has another transport than {node.endpoint}"
+    if len(hello.groups) > MAX_GROUPS:
+        return f"it is in more than {MAX_GROUPS} groups"
+    if len(node.peers) >= node.settings.max_peers and uuid not in node.peers:
+        return f"there are {node.settings.max_peers} peers already"
+    return ""
+
+
+def watch(node: LocalNode, remote: Remote) -> Story:
+    """Ping a silent peer, and disconnect one that stays silent; RFC 36, "The PING Command"."""
+    while True:
+        now = yield Now()
+        evasive_at = remote.heard + node.settings.evasive_s
+        expired_at = remote.heard + node.settings.expired_s
+        if now >= expired_at:
+            yield from expel(node, remote, f"was silent for {now - remote.heard:.1f} s")
+            return
+        if now >= evasive_at and not remote.evasive:
+            remote.evasive = True
+            yield remote.send(Ping)
+        yield Wait(("watch", remote.uuid), expired_at if remote.evasive else min(evasive_at, expired_at))
+
+
+def expel(node: LocalNode, remote: Remote, reason: str) -> Story:
+    """Disconnect a peer."""
+    yield from remove(node, remote, reason)
+    yield DropPeer(remote.connection)
+    yield Wake(remote.connection, reason)
+
+
+def remove(node: LocalNode, remote: Remote, reason: str) -> Story:
+    """Forget a peer."""
+    if node.peers.get(remote.uuid) is remote:
+        del node.peers[remote.uuid]
+        yield Log(events.PeerExited(remote.label, remote.name, reason))
+
+
+def answer(node: LocalNode, call: int, request: Any) -> Story:
+    """Perform a call of the program."""
+    match request:
+        case SetMembership(group=group, is_member=is_member):
+            yield from set_membership(node, group, is_member)
+        case WhisperTo(peer=uuid, content=content):
+            if (remote := node.peers.get(uuid)) is None:
+                yield Return(call, error=ZreError(f"there is no peer {uuid.hex()}"))
+                return
+            yield remote.send(Whisper, content=content)
+        case ShoutTo(group=group, content=content):
+            remotes = [one for one in node.peers.values() if group in one.groups]
+            for remote in remotes:
+                yield remote.send(Shout, group=group, content=content)
+            yield Return(call, len(remotes))
+            return
+    yield Return(call)
+
+
+def set_membership(node: LocalNode, group: str, is_member: bool) -> Story:
+    """Join or leave a group, and notify every peer; RFC 36, "The JOIN Command"."""
+    if (group in node.groups) is is_member:
+        return
+    if is_member:
+        node.groups[group] = None
+    else:
+        del node.groups[group]
+    node.status = (node.status + 1) & 0xFF
+    for remote in node.peers.values():
+        yield remote.send(Join if is_member else Leave, group=group, status=node.status)
+
+
+def reload(node: LocalNode, settings: ZreSettings) -> Story:
+    """Apply other settings: groups, new endpoints, and times. Name, headers and bind need a restart."""
+    before, node.settings = node.settings, settings
+    for group in (*before.groups, *settings.groups):
+        yield from set_membership(node, group, group in settings.groups)
+    for endpoint in [one for one in settings.endpoint if one not in before.endpoint]:
+        yield Fork(keep_dialing(node, endpoint))

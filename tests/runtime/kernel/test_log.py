@@ -1,0 +1,145 @@
+"""Log and status: text, JSON and metrics come from one type each."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+
+from specwire.runtime.kernel.log import EventLog, EventStreams, LogEvent
+from specwire.runtime.kernel.status import Distribution, Measure, measure
+from specwire.runtime.log.form import LogForm
+from specwire.runtime.log.quota import LINES, PER_S
+
+
+class Opened(LogEvent, frozen=True):
+    """A door was opened."""
+
+    door: str
+    times: int = 1
+    by: Mapping[str, int] = {}
+    text = "{0.door} opened {0.times} times"
+
+
+class Knocked(LogEvent, frozen=True):
+    """Somebody knocks, as often as it likes."""
+
+    who: str
+    level = "warning"
+    limit = "more knocks were omitted"
+    text = "{0.who} knocks"
+
+
+def log_of(form: LogForm, clock: list[float]) -> tuple[EventLog, list[str]]:
+    """Return a log and its lines."""
+    lines: list[str] = []
+    return EventLog(lines.append, "door", form, clock=lambda: clock[0]), lines
+
+
+def test_text_and_json_of_one_event() -> None:
+    """The text is the JSON's message, the fields are its data, and what a peer wrote is escaped."""
+    for form in LogForm:
+        log, lines = log_of(form, [0.0])
+        try:
+            log.emit(Opened("a\x1b[2J", 2, {"me": 2}))
+        finally:
+            log.close()
+        (line,) = lines
+        if form is LogForm.TEXT:
+            assert line.endswith(" a\\x1b[2J opened 2 times")
+        else:
+            found = json.loads(line)
+            assert (found["level"], found["role"], found["event"]) == ("info", "door", "Opened")
+            assert found["data"] == {"door": "a\x1b[2J", "times": 2, "by": {"me": 2}}
+            assert found["message"] == "a\x1b[2J opened 2 times"
+
+
+def test_rate_of_events_of_outsiders() -> None:
+    """Those beyond are counted, with the next one that is written; other events are not concerned."""
+    clock = [0.0]
+    log, lines = log_of(LogForm.TEXT, clock)
+    try:
+        for _ in range(LINES + 5):
+            log.emit(Knocked("fox"))
+        log.emit(Opened("front"))
+        assert len(lines) == LINES + 1
+        clock[0] = PER_S + 1
+        log.emit(Knocked("fox"))
+        assert [line.partition(" ")[2] for line in lines[-2:]] == [
+            "5 more knocks were omitted in 11 s",
+            "fox knocks",
+        ]
+    finally:
+        log.close()
+
+
+def test_unwanted_events() -> None:
+    """A filter of the peer decides, not the event."""
+    lines: list[str] = []
+    log = EventLog(lines.append, "door", wanted=lambda event: not isinstance(event, Opened))
+    log.emit(Opened("front"))
+    log.close()
+    assert lines == []
+
+
+def test_streams() -> None:
+    """Each reader gets all events since it began, and the iteration ends with the peer."""
+
+    async def story() -> None:
+        streams = EventStreams()
+        streams.add(Opened("before"))
+        first = streams.read()
+        streams.add(Opened("a"))
+        second = streams.read()
+        streams.add(Opened("b"))
+        streams.add(None)
+        assert [event async for event in first] == [Opened("a"), Opened("b")]
+        assert [event async for event in second] == [Opened("b")]
+
+    asyncio.run(story())
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One room."""
+
+    room: str
+    open_doors: int
+
+
+class House(msgspec.Struct, frozen=True):
+    """Status of a house, with every kind of measure."""
+
+    name: str
+    warm: Annotated[bool, Measure("gauge", "Whether it is warm.")]
+    came: Annotated[int, Measure("counter", "People.", "people", {"direction": "in"})]
+    left: Annotated[int, Measure("counter", "People.", "people", {"direction": "out"})]
+    by_day: Annotated[dict[str, int], Measure("counter", "Visits.", label="day")]
+    rooms: Annotated[tuple[Row, ...], Measure("gauge", "Rooms.")]
+    visit_s: Annotated[Distribution, Measure("histogram", "Length of a visit.", "visit_seconds")]
+    cellar: Row
+
+
+def house() -> House:
+    """Return a house with two rooms and three visits."""
+    visits = Distribution((1.0, 10.0))
+    for seconds in (0.5, 10.0, 11.0):
+        visits.add(seconds)
+    rooms = (Row("kitchen", 1), Row("hall\n", 1200))
+    return House("house", True, 3, 2, {"Monday": 4}, rooms, visits, Row("cellar", 0))
+
+
+def test_measures_of_a_status() -> None:
+    """Numbers, labels, lengths, and cumulative buckets as Prometheus has them."""
+    families: dict[str, Any] = {family.name: family for family in measure(house(), "specwire_house")}
+    assert {name: family.samples for name, family in families.items()} == {
+        "specwire_house_warm": {(): 1},
+        "specwire_house_people": {("in",): 3, ("out",): 2},
+        "specwire_house_by_day": {("Monday",): 4},
+        "specwire_house_rooms": {(): 2},
+        "specwire_house_visit_seconds": {(): 21.5},
+    }
+    assert families["specwire_house_visit_seconds"].buckets == {(): [1, 2, 3]}
+    assert families["specwire_house_people"].labels == ("direction",)

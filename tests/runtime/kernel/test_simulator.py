@@ -1,0 +1,242 @@
+"""The simulator: one seed is one run, and it disturbs only as ZeroMQ and a store may."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specwire.generated import zre
+from specwire.runtime.kernel.effects import (
+    Connect,
+    HostEffect,
+    Log,
+    Now,
+    Return,
+    Send,
+    Stop,
+    Story,
+    Wait,
+    ask,
+    commit,
+)
+from specwire.runtime.kernel.engine import PackageCodec, StoryEngine
+from specwire.runtime.kernel.events import (
+    Called,
+    Event,
+    MessageReceived,
+    PeerConnected,
+    PeerDisconnected,
+    PeerId,
+    Reloaded,
+    Started,
+    Stopping,
+)
+from specwire.runtime.kernel.log import LogEvent
+from specwire.runtime.kernel.simulator import Disturbances, Simulator
+
+UP = PeerId("up")
+CODEC = PackageCodec(zre)
+SEEDS = st.integers(0, 2**32)
+
+
+class Noted(LogEvent, frozen=True):
+    """Anything that a test looks for."""
+
+    what: Any
+
+
+@dataclass
+class Sender:
+    """Engine that connects, sends numbered messages, and connects again when it is disconnected."""
+
+    count: int
+    endpoint: str = "tcp://server"
+    connections: int = 0
+    sent: list[int] = field(default_factory=list)
+
+    def handle(self, event: Event, now: float) -> Iterable[HostEffect]:
+        """Connect at the start and after each loss; send one message for each call."""
+        match event:
+            case Started() | PeerDisconnected():
+                self.connections += 1
+                return (Connect(UP, self.endpoint, b"\x01sender"),)
+            case Called(request=number):
+                self.sent.append(number)
+                return (Send(UP, zre.Ping(sequence=number)),)
+            case Stopping(reason=reason):
+                return (Send(UP, zre.PingOk(sequence=0)), Stop(reason))
+        return (Log(Noted(event)),)
+
+    def deadline(self) -> float | None:
+        """Return None."""
+        return None
+
+
+@dataclass
+class Receiver:
+    """Engine that keeps the numbers of messages, by peer, and answers with the same number."""
+
+    received: defaultdict[PeerId, list[int]] = field(default_factory=lambda: defaultdict(list))
+    gone: list[PeerId] = field(default_factory=list)
+
+    def handle(self, event: Event, now: float) -> Iterable[HostEffect]:
+        """Keep and answer."""
+        match event:
+            case MessageReceived(peer=peer, message=message):
+                self.received[peer].append(message.sequence)
+                return (Send(peer, zre.PingOk(sequence=message.sequence)),)
+            case PeerDisconnected(peer=peer):
+                self.gone.append(peer)
+            case Called(request=peer):
+                return (Send(peer, zre.Ping(sequence=1)),)
+            case Stopping(reason=reason):
+                return (Stop(reason),)
+        return ()
+
+    def deadline(self) -> float | None:
+        """Return None."""
+        return None
+
+
+def meeting(seed: int, lost: float = 0.0, messages: int = 50) -> tuple[Simulator, Sender, Receiver]:
+    """Let a sender send to a receiver, one message every millisecond."""
+    simulator = Simulator(seed, Disturbances(lost_connections=lost, delay_s=(0.0, 0.02)))
+    receiver, sender = Receiver(), Sender(messages)
+    simulator.add("server", receiver, CODEC, listeners={"front": "tcp://server"})
+    simulator.add("client", sender, CODEC)
+    for number in range(messages):
+        simulator.at(number / 1000, partial(simulator.call, "client", number))
+    simulator.run(10.0)
+    return simulator, sender, receiver
+
+
+@given(SEEDS, st.sampled_from([0.0, 0.05, 0.3]))
+def test_one_seed_is_one_run(seed: int, lost: float) -> None:
+    """Every event, with its time."""
+    assert meeting(seed, lost)[0].trace == meeting(seed, lost)[0].trace
+
+
+@given(SEEDS)
+def test_connections_keep_the_order(seed: int) -> None:
+    """However long messages take, nothing is lost without a loss of the connection."""
+    _, _, receiver = meeting(seed)
+    (numbers,) = receiver.received.values()
+    assert numbers == list(range(50))
+
+
+@given(SEEDS)
+def test_messages_are_lost_with_their_connection(seed: int) -> None:
+    """What arrives is in order and arrives once; each loss is told to the side that connected."""
+    _, sender, receiver = meeting(seed, lost=0.1)
+    (numbers,) = receiver.received.values() or ([],)
+    assert numbers == sorted(set(numbers))
+    if numbers != list(range(50)):
+        assert sender.connections > 1
+
+
+def test_handover_and_losses() -> None:
+    """A listener is told of a lost peer by the next message to it; a new connection is the same peer."""
+    simulator, _, receiver = meeting(1)
+    (peer,) = receiver.received
+    simulator.lose_connections("client", "server")
+    simulator.call("server", peer)
+    simulator.run(11.0)
+    assert receiver.gone == [peer]
+    simulator.call("client", 99)
+    simulator.run(12.0)
+    assert receiver.received[peer][-1] == 99
+    simulator.call("server", peer)
+    simulator.run(13.0)
+    assert receiver.gone == [peer], "it is there again"
+
+
+def test_nobody_listens() -> None:
+    """Each attempt fails, until the server is there."""
+    simulator = Simulator(1)
+    sender = Sender(1)
+    node = simulator.add("client", sender, CODEC)
+    simulator.run(0.1)
+    assert sender.connections > 2 and not node.logged(Noted)
+    simulator.add("server", Receiver(), CODEC, listeners={"front": "tcp://server"})
+    simulator.run(0.2)
+    assert [event.what for event in node.logged(Noted)] == [PeerConnected(UP)]
+
+
+def test_last_messages_arrive() -> None:
+    """Those that were sent before `Stop`; a killed engine says nothing."""
+    for how in ("stop", "kill"):
+        simulator, _, receiver = meeting(1)
+        (numbers,) = receiver.received.values()
+        numbers.clear()
+        getattr(simulator, how)("client")
+        simulator.run(11.0)
+        assert numbers == ([0] if how == "stop" else [])
+
+
+@dataclass
+class Clerk:
+    """State of an engine that stores what it is called with."""
+
+    accepted: list[Any] = field(default_factory=list)
+    refused: list[Any] = field(default_factory=list)
+
+
+def react(clerk: Clerk, event: Event) -> Story:
+    """Commit, ask, wait, reload."""
+    match event:
+        case Called(call=call, request=("ask", number)):
+            answered = yield from ask(number)
+            yield Return(call, answered.value or answered.failure)
+        case Called(call=call, request=("wait", seconds)):
+            yield Wait(call, (yield Now()) + seconds)
+            yield Return(call, (yield Now()))
+        case Called(call=call, request=record):
+            failure = yield from commit(record)
+            (clerk.refused if failure else clerk.accepted).append(record)
+            yield Return(call, failure)
+        case Reloaded(settings=settings):
+            yield Log(Noted(settings))
+        case Stopping(reason=reason):
+            yield Stop(reason)
+
+
+def handle_number(number: int) -> int:
+    """Return the square; 13 does not work."""
+    if number == 13:
+        raise OSError("not 13")
+    return number * number
+
+
+@given(SEEDS, st.sampled_from([0.0, 0.3, 1.0]), st.integers(0, 30))
+def test_acknowledged_is_stored(seed: int, failed: float, count: int) -> None:
+    """What the store has is exactly what the engine was told of, in the order of the commits."""
+    simulator = Simulator(seed, Disturbances(failed_commits=failed, commit_s=(0.0, 0.1)))
+    clerk = Clerk()
+    node = simulator.add("clerk", StoryEngine(partial(react, clerk)), CODEC)
+    for number in range(count):
+        simulator.at(number / 100, partial(simulator.call, "clerk", number))
+    simulator.run(60.0)
+    assert node.records == clerk.accepted == sorted(clerk.accepted)
+    assert sorted(clerk.accepted + clerk.refused) == list(range(count))
+    assert len(clerk.refused) in {0.0: (0,), 1.0: (count,)}.get(failed, range(count + 1))
+
+
+def test_clock_handlers_and_reload() -> None:
+    """Ten hours pass at once, and exactly."""
+    simulator = Simulator(1)
+    clerk = StoryEngine(partial(react, Clerk()))
+    node = simulator.add("clerk", clerk, CODEC, handlers={int: handle_number})
+    calls = [simulator.call("clerk", request) for request in (("wait", 36_000.0), ("ask", 5), ("ask", 13))]
+    simulator.reload("clerk", "settings")
+    simulator.run(40_000.0)
+    assert [node.returned[call].value for call in calls] == [36_000.0, 25, "not 13"]
+    assert node.logged(Noted) == [Noted("settings")]
+    simulator.stop("clerk", "enough")
+    assert node.stopped == "enough"
+    assert simulator.call("clerk", ("ask", 1)) not in node.returned
