@@ -42,7 +42,7 @@ generate: setup-codecs ## write generated/ from grammars/, and the parts of docs
 	@$(VENV)/specwire generate
 	@$(VENV)/python -m specwire.generator.codes.page docs/reference/diagnostics.md
 	@$(VENV)/python scripts/command_table.py docs/reference/command-line.md
-	@$(VENV)/python scripts/settings_table.py docs/reference/filemq.md
+	@for page in filemq zre; do $(VENV)/python scripts/settings_table.py docs/reference/$$page.md || exit 1; done
 	@$(VENV)/python scripts/api_table.py docs/reference/api.md
 	@$(VENV)/python scripts/picture.py
 
@@ -50,7 +50,7 @@ drift: setup-codecs ## fail when generated/ is not what grammars/ gives
 	@$(VENV)/specwire generate --check
 	@$(VENV)/python -m specwire.generator.codes.page --check docs/reference/diagnostics.md
 	@$(VENV)/python scripts/command_table.py --check docs/reference/command-line.md
-	@$(VENV)/python scripts/settings_table.py --check docs/reference/filemq.md
+	@for page in filemq zre; do $(VENV)/python scripts/settings_table.py --check docs/reference/$$page.md || exit 1; done
 	@$(VENV)/python scripts/api_table.py --check docs/reference/api.md
 	@$(VENV)/python scripts/picture.py --check
 

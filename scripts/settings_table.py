@@ -1,4 +1,4 @@
-"""The tables of settings in docs/reference/filemq.md, written from the settings structs.
+"""The tables of settings in the pages of `SECTIONS`, written from the settings structs.
 
 ``python scripts/settings_table.py docs/reference/filemq.md`` writes what stands between the two
 markers; with ``--check`` it compares, prints the difference and ends with status 1 if there is one.
@@ -9,19 +9,22 @@ from __future__ import annotations
 import json
 import sys
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 from marked import write_or_check
 from specwire.runtime.cli.config_sections import load_section
 from specwire.runtime.kernel.settings import Section, Setting
 
-SECTIONS = ("filemq.serve", "filemq.subscribe")
+SECTIONS = {"filemq": ("filemq.serve", "filemq.subscribe"), "zre": ("zre.join",)}
+"""Sections whose tables each page of docs/reference has."""
+
 UNITS = ("DAYS", "OCTETS", "SECONDS")
 
 
-def write_tables() -> str:
-    """Return a table for each section: its settings in the order of ``config example``."""
-    return "\n".join(f"`[{name}]`: {_table(load_section(name))}" for name in SECTIONS)
+def write_tables(page: str) -> str:
+    """Return a table for each section of a page: its settings in the order of ``config example``."""
+    return "\n".join(f"`[{name}]`: {_table(load_section(name))}" for name in SECTIONS[page])
 
 
 def _table(section: Section) -> str:
@@ -54,7 +57,8 @@ def _default(setting: Setting) -> str:
 
 def main(arguments: list[str]) -> int:
     """Write or compare the page that is named; return the exit status."""
-    return write_or_check(arguments, "settings", write_tables)
+    (page,) = (Path(argument).stem for argument in arguments if argument != "--check")
+    return write_or_check(arguments, "settings", lambda: write_tables(page))
 
 
 if __name__ == "__main__":

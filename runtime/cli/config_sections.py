@@ -22,6 +22,7 @@ SECTIONS: Mapping[str, str] = {
     "filemq.subscribe": "specwire.runtime.filemq.settings:SubscribeSettings",
     "flux.broker": "specwire.runtime.cli.flux_broker:broker",
     "flux.start": "specwire.runtime.cli.flux_start:start",
+    "zre.join": "specwire.runtime.cli.zre:JoinSettings",
     "norfab.broker": "specwire.runtime.cli.norfab_broker:broker",
     "norfab.worker": "specwire.runtime.cli.norfab_worker:worker",
     "capture.proxy": "specwire.runtime.cli.capture_proxy:proxy",

@@ -11,19 +11,26 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Sequence
-from contextlib import nullcontext
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
 
+from specwire.runtime.cli.capture_options import read_capture_limits
+from specwire.runtime.cli.config_sections import load_section
 from specwire.runtime.cli.console import fail, print_error
 from specwire.runtime.cli.readiness import Readiness
+from specwire.runtime.cli.reloading import Reloading, Take
+from specwire.runtime.cli.settings_command import settings_command
 from specwire.runtime.cli.signals import stop_requested
 from specwire.runtime.cli.status_asking import NoAnswerError, ask_all, describe_status
 from specwire.runtime.kernel.log import EventLog
+from specwire.runtime.kernel.settings import Setting
+from specwire.runtime.kernel.settings_groups import CaptureSettings
+from specwire.runtime.kernel.settings_sources import ServerConfiguration
 from specwire.runtime.log.form import LogForm
 from specwire.runtime.log.text import show
 from specwire.runtime.transport.errors import TransportError
@@ -45,61 +52,37 @@ HELP = "/peers, /groups, /join GROUP, /leave GROUP, /shout GROUP TEXT, /whisper 
 app = typer.Typer(help="Join a ZRE network, and talk to its peers.", no_args_is_help=True)
 
 
+class JoinSettings(ZreSettings, frozen=True, kw_only=True):
+    """Join groups, print what happens, and send lines from standard input."""
+
+    capture: CaptureSettings = CaptureSettings()
+    json: Annotated[bool, Setting(help="Print each event as a JSON object.")] = False
+
+
 @app.callback()
 def zre() -> None:
     """Join a ZRE network, and talk to its peers."""
 
 
-@app.command(
-    epilog="Exit status: 0 after SIGINT or SIGTERM; 1 where it cannot listen; 2 for usage and bad input."
-)
-def join(
-    groups: Annotated[list[str] | None, typer.Argument(metavar="[GROUP]...", help="Groups to join.")] = None,
-    endpoint: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ENDPOINT", help="Mailbox of another peer (repeatable).", show_default=False),
-    ] = None,
-    bind: Annotated[
-        str, typer.Option(metavar="ENDPOINT", help="Mailbox of this peer, with the address that others use.")
-    ] = "tcp://127.0.0.1:*",
-    name: Annotated[str, typer.Option(help="Public name; default: the beginning of the UUID.")] = "",
-    header: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="Property for every peer (repeatable).", show_default=False),
-    ] = None,
-    evasive: Annotated[float, typer.Option(metavar="SECONDS", help="Ping a peer silent for so long.")] = 5.0,
-    expired: Annotated[
-        float, typer.Option(metavar="SECONDS", help="Disconnect a peer silent for so long.")
-    ] = 30.0,
-    capture: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Record every message.", show_default=False)
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print each event as a JSON object.")] = False,
-) -> None:
-    """Join groups, print what happens, and send lines from standard input.
-
-    A line is sent to the first group. Commands: /peers, /groups, /join GROUP, /leave GROUP, /shout GROUP
-    TEXT, /whisper NAME TEXT.
-    """
-    log = EventLog(print_line, ROLE, LogForm.JSON if as_json else LogForm.TEXT)
+def join(settings: JoinSettings, configuration: ServerConfiguration) -> None:
+    """Run a peer until a signal comes."""
+    log = EventLog(print_line, ROLE, LogForm.JSON if settings.json else LogForm.TEXT)
     try:
-        options = {
-            "bind": bind,
-            "endpoint": endpoint or [],
-            "name": name,
-            "headers": dict(read_header(one) for one in header or ()),
-            "groups": groups or [],
-            "evasive_s": evasive,
-            "expired_s": expired,
-        }
-        settings = msgspec.convert(options, ZreSettings)
-        with nullcontext() if capture is None else open_tap(capture) as tap:
+        with open_tap(settings.capture) as tap:
             peer = ZrePeer(settings, on_event=log.emit, tap=tap)
-            asyncio.run(run_peer(peer, log))
-    except (ValueError, msgspec.ValidationError) as error:
+            changes = Changes(peer, settings, log)
+            asyncio.run(run_peer(peer, log, Reloading(configuration, log.line, takes=changes.takes)))
+    except ValueError as error:
         fail(str(error))
     finally:
         log.close()
+
+
+app.command(
+    "join",
+    epilog="A line is sent to the first group. Other commands: " + HELP + ".\n\n"
+    "Exit status: 0 after SIGINT or SIGTERM; 1 where it cannot listen; 2 for usage and bad input.",
+)(settings_command(load_section("zre.join"), join))
 
 
 @app.command(epilog="Exit status: 0; 1 when a peer does not answer; 2 for usage.")
@@ -119,14 +102,44 @@ def status(
         fail("; ".join(silent), status=1)
 
 
-async def run_peer(peer: ZrePeer, log: EventLog) -> None:
+class Changes:
+    """Applies changed settings to a running peer."""
+
+    def __init__(self, peer: ZrePeer, settings: ZreSettings, log: EventLog) -> None:
+        self._peer, self._settings, self._log = peer, settings, log
+        self._lock = asyncio.Lock()
+        self._applying: set[asyncio.Task[None]] = set()
+
+    @property
+    def takes(self) -> dict[str, Take]:
+        """Functions that apply a setting."""
+        names = ("groups", "endpoint", "evasive_after", "expired_after")
+        return {name: partial(self._take, name) for name in names}
+
+    def _take(self, name: str, value: Any) -> None:
+        self._settings = msgspec.structs.replace(self._settings, **{name: value})
+        task = asyncio.ensure_future(self._apply())
+        self._applying.add(task)
+        task.add_done_callback(self._applying.discard)
+
+    async def _apply(self) -> None:
+        async with self._lock:  # resolving host names may take long, and the latest settings hold
+            try:
+                await self._peer.reload(self._settings)
+            except (ValueError, TransportError) as error:
+                self._log.line(f"the settings stay as they were: {error}")
+
+
+async def run_peer(peer: ZrePeer, log: EventLog, reloading: Reloading) -> None:
     """Run a peer until SIGINT or SIGTERM."""
     stop, ready = stop_requested(), Readiness()
+    reloading.listen()
     lines = read_lines()
     async with peer:
         own = peer.status()
         log.line(f"{own.name} listens on {own.endpoint}")
         answering = await answer_status(peer, log)
+        reloading.begin()
         ready.tell()
         while not stop.done():
             line = asyncio.ensure_future(lines.get())
@@ -200,20 +213,18 @@ async def answer_status(peer: ZrePeer, log: EventLog) -> StatusSocket | None:
     return answering
 
 
-def read_header(text: str) -> tuple[str, str]:
-    """Return name and value of a header; raises ValueError."""
-    name, separator, value = text.partition("=")
-    if not name or not separator:
-        raise ValueError(f"--header {text!r}: write NAME=VALUE")
-    return name, value
-
-
-def open_tap(folder: Path) -> Tap:
-    """Open a capture; raises CaptureError."""
+@contextmanager
+def open_tap(capture: CaptureSettings) -> Iterator[Tap | None]:
+    """Open the tap of a capture, None without one; raises CaptureError."""
+    if capture.folder is None:
+        yield None
+        return
     from specwire.generated.zre import EDITION
     from specwire.runtime.capture import Tap
 
-    return Tap.open(folder, protocol="zre", name="peer", edition=EDITION)
+    limits = read_capture_limits(capture.keep, capture.max, capture.payload, capture.free)
+    with Tap.open(capture.folder, protocol="zre", name="peer", edition=EDITION, limits=limits) as tap:
+        yield tap
 
 
 def print_line(line: str) -> None:

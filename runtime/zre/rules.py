@@ -50,6 +50,8 @@ from specwire.runtime.kernel.events import (
     Started,
     Stopping,
 )
+from specwire.runtime.kernel.settings import Setting
+from specwire.runtime.kernel.settings_groups import check_connecting, check_listening
 from specwire.runtime.transport.backoff import ReconnectPolicy
 from specwire.runtime.transport.endpoint import fault_in_endpoint
 from specwire.runtime.zre import events
@@ -67,19 +69,45 @@ Seconds = Annotated[float, msgspec.Meta(gt=0, le=86_400, description="Time in se
 class ZreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Settings of a ZRE peer."""
 
+    groups: Annotated[
+        tuple[Text, ...], Setting(help="Groups to join.", value="GROUP", argument=True, reload=True)
+    ] = ()
+    endpoint: Annotated[
+        tuple[str, ...],
+        Setting(
+            help="Mailbox of another peer; repeatable.",
+            value="ENDPOINT",
+            reload=True,
+            check=check_connecting,
+        ),
+    ] = ()
     bind: Annotated[
-        str, msgspec.Meta(description="Where to listen. Peers connect to it, so name a host.")
+        str,
+        Setting(
+            help="Mailbox of this peer, with the address that others connect to.",
+            value="ENDPOINT",
+            check=check_listening,
+        ),
     ] = "tcp://127.0.0.1:*"
-    endpoint: Annotated[tuple[str, ...], msgspec.Meta(description="Endpoints of other peers.")] = ()
-    name: Annotated[Text, msgspec.Meta(description="Public name; default: the first digits of the UUID.")] = (
-        ""
-    )
-    headers: Annotated[Mapping[str, str], msgspec.Meta(description="Properties told to every peer.")] = {}
-    groups: Annotated[tuple[Text, ...], msgspec.Meta(description="Groups to join at the start.")] = ()
-    evasive_s: Annotated[Seconds, msgspec.Meta(description="Ping a peer that is silent for so long.")] = 5.0
-    expired_s: Annotated[Seconds, msgspec.Meta(description="Disconnect a peer silent for so long.")] = 30.0
-    max_peers: Annotated[int, msgspec.Meta(ge=1, description="Most peers at a time.")] = 1000
-    frame_octets: Annotated[int, msgspec.Meta(ge=1024, description="Largest frame of a message.")] = 1 << 20
+    name: Annotated[Text, Setting(help="Public name; default: the first digits of the UUID.")] = ""
+    headers: Annotated[
+        Mapping[str, str],
+        Setting(help="Properties told to every peer, such as {role = 'gateway'}.", rare=True),
+    ] = {}
+    evasive_after: Annotated[
+        Seconds,
+        Setting(help="Ping a peer that is silent for so long.", value="SECONDS", rare=True, reload=True),
+    ] = 5.0
+    expired_after: Annotated[
+        Seconds,
+        Setting(
+            help="Disconnect a peer that is silent for so long.", value="SECONDS", rare=True, reload=True
+        ),
+    ] = 30.0
+    max_peers: Annotated[int, msgspec.Meta(ge=1), Setting(help="Most peers at a time.", rare=True)] = 1000
+    frame_octets: Annotated[
+        int, msgspec.Meta(ge=1024), Setting(help="Largest frame of a message.", value="OCTETS", rare=True)
+    ] = 1 << 20
 
 
 class ZreError(Exception):
@@ -207,14 +235,14 @@ def keep_dialing(node: LocalNode, endpoint: str) -> Story:
         until = None
         if remote is None:
             remote = node.dialing[endpoint] = yield from greet(node, b"", endpoint)
-            until = remote.heard + node.settings.expired_s
+            until = remote.heard + node.settings.expired_after
         reason = yield Wait(remote.connection, until)
         answered = node.dialing.pop(endpoint, None) is not remote
         if answered and reason is TIMED_OUT:
             reason = yield Wait(remote.connection)
         elif reason is TIMED_OUT:
             yield DropPeer(remote.connection)
-            reason = f"no HELLO within {node.settings.expired_s:g} s"
+            reason = f"no HELLO within {node.settings.expired_after:g} s"
         at, told = policy.fail(reason, (yield Now()), answered=answered)
         if told and not answered:
             yield Log(events.NotReached(endpoint, told))
@@ -302,8 +330,8 @@ def watch(node: LocalNode, remote: Remote) -> Story:
     """Ping a silent peer, and disconnect one that stays silent; RFC 36, "The PING Command"."""
     while True:
         now = yield Now()
-        evasive_at = remote.heard + node.settings.evasive_s
-        expired_at = remote.heard + node.settings.expired_s
+        evasive_at = remote.heard + node.settings.evasive_after
+        expired_at = remote.heard + node.settings.expired_after
         if now >= expired_at:
             yield from expel(node, remote, f"was silent for {now - remote.heard:.1f} s")
             return

@@ -122,8 +122,11 @@ def test_command(tmp_path: Path) -> None:
     environment = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-m", "specwire", "zre"]
 
+    file = tmp_path / "zre.toml"
+    file.write_text('[zre.join]\ngroups = ["chat"]\nheaders = {a = "b"}\n')
+
     def start(*arguments: str) -> subprocess.Popen[str]:
-        join = [*command, "join", "chat", *arguments]
+        join = [*command, "join", *arguments]
         pipe = subprocess.PIPE
         return subprocess.Popen(join, env=environment, stdin=pipe, stdout=pipe, text=True)
 
@@ -136,9 +139,9 @@ def test_command(tmp_path: Path) -> None:
         process.stdin.write(f"{line}\n")
         process.stdin.flush()
 
-    with start("--name", "alice", "--header", "a=b") as alice:
+    with start("--name", "alice", "--config", str(file)) as alice:
         endpoint = line_with(alice, "alice listens on").split()[-1]
-        with start("--name", "bob", "--endpoint", endpoint, "--json") as bob:
+        with start("chat", "--name", "bob", "--endpoint", endpoint, "--json") as bob:
             entered = json.loads(line_with(bob, "PeerEntered"))
             assert entered["data"]["name"] == "alice" and entered["data"]["headers"] == {"a": "b"}
             line_with(alice, "bob joined chat")
@@ -146,6 +149,10 @@ def test_command(tmp_path: Path) -> None:
             assert json.loads(line_with(bob, '"Shouted"'))["data"]["content"] == ["hello"]
             write(bob, "/whisper alice only you")
             line_with(alice, "bob whispers: only you")
+            file.write_text('[zre.join]\ngroups = ["chat", "news"]\n')
+            alice.send_signal(signal.SIGHUP)
+            assert json.loads(line_with(bob, '"news"'))["data"]["name"] == "alice"
+            line_with(alice, "headers")  # they need a restart
             write(alice, "/peers")
             assert endpoint not in line_with(alice, "bob ")
             asked = subprocess.run(
@@ -206,7 +213,7 @@ def test_pyre(pyre: Callable[[str], Any]) -> None:
 
     async def story() -> None:
         node = pyre("theirs")
-        async with peer("ours", node.endpoint(), headers={"X-A": "b"}, evasive_s=0.3) as ours:
+        async with peer("ours", node.endpoint(), headers={"X-A": "b"}, evasive_after=0.3) as ours:
             events = ours.events()
             found = await next_of(events, PeerEntered)
             assert found.peer == node.uuid().hex and found.name == "theirs"

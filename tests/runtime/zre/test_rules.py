@@ -48,7 +48,12 @@ OURS, THEIRS = bytes(range(16)), bytes(range(16, 32))
 THEM = PeerId(MAILBOX, b"\x01" + THEIRS)
 ENDPOINT, THEIR_ENDPOINT = "tcp://127.0.0.1:1", "tcp://127.0.0.1:2"
 SETTINGS = ZreSettings(
-    name="us", groups=("g",), headers={"k": "v"}, endpoint=(THEIR_ENDPOINT,), evasive_s=5.0, expired_s=30.0
+    name="us",
+    groups=("g",),
+    headers={"k": "v"},
+    endpoint=(THEIR_ENDPOINT,),
+    evasive_after=5.0,
+    expired_after=30.0,
 )
 
 OUR_HELLO = b"".join(
@@ -233,7 +238,7 @@ def test_endpoint_without_an_answer() -> None:
 
 
 def test_nobody_greets_back() -> None:
-    """A connection on which no HELLO comes is given up after `expired_s`."""
+    """A connection on which no HELLO comes is given up after `expired_after`."""
     effects = Desk().wait(30.0)
     assert effects == [
         DropPeer(PeerId("peer-1")),
