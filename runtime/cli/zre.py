@@ -80,8 +80,8 @@ def join(settings: JoinSettings, configuration: ServerConfiguration) -> None:
 
 app.command(
     "join",
-    epilog="A line is sent to the first group. Other commands: " + HELP + ".\n\n"
-    "Exit status: 0 after SIGINT or SIGTERM; 1 where it cannot listen; 2 for usage and bad input.",
+    epilog="Exit status: 0 after SIGINT or SIGTERM; 1 where it cannot listen; 2 for usage and bad input.\n\n"
+    f"A line of the input is sent to the first group. Other commands: {HELP}.",
 )(settings_command(load_section("zre.join"), join))
 
 

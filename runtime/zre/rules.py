@@ -89,7 +89,7 @@ class ZreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             check=check_listening,
         ),
     ] = "tcp://127.0.0.1:*"
-    name: Annotated[Text, Setting(help="Public name; default: the first digits of the UUID.")] = ""
+    name: Annotated[Text | None, Setting(help="Public name; default: the first digits of the UUID.")] = None
     headers: Annotated[
         Mapping[str, str],
         Setting(help="Properties told to every peer, such as {role = 'gateway'}.", rare=True),

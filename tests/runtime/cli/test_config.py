@@ -443,9 +443,9 @@ def test_the_example_can_be_used_as_it_is_and_with_everything_in_it(
         for word in name.split("."):
             table = table[word]
         keys = {
-            f"{key}.{below}" if isinstance(value, dict) else key
+            f"{key}.{below}" if below else key
             for key, value in table.items()
-            for below in (value if isinstance(value, dict) else [""])
+            for below in (value if isinstance(value, dict) and value else [""])  # {} is a setting
         }
         assert keys == {setting.key for setting in load_section(name).settings}
 
