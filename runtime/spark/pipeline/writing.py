@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType, VariantType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
 
 from specwire.runtime.spark.answers.answer import OPEN
 from specwire.runtime.spark.answers.messages import stored_names
@@ -302,12 +302,8 @@ def _gather(run: Run, part: Part) -> None:
 
 
 def _write_rows(run: Run, rows: pa.Table, part: Part, area: Area) -> None:
-    """Stage rows as Spark would; without partition columns, no rows still make one file.
-
-    All columns are optional: only a first run could know of some that they have no null.
-    """
-    found = without(part.rows.schema, (*part.partitions, OPEN))
-    kept = StructType([StructField(one.name, one.dataType, True, one.metadata) for one in found])
+    """Stage rows as Spark would; without partition columns, no rows still make one file."""
+    kept = without(part.rows.schema, (*part.partitions, OPEN))
     stated = {ROW_SCHEMA: kept.json().encode(), VERSION: part.rows.sparkSession.version.encode()}
     arrow = pa.schema([field.remove_metadata() for field in to_arrow_schema(kept, timezone="UTC")])
     for place, chosen in _split(rows, part.partitions):
