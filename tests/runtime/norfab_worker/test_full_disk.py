@@ -53,8 +53,8 @@ class Plugin:
     @task
     def wait(self) -> str:
         """Return when the gate is open."""
-        self.started += 1
         self.on_start()
+        self.started += 1
         assert self.gate.wait(30)
         return "done"
 
@@ -254,6 +254,8 @@ def test_that_a_job_begins_is_on_the_disk_when_its_task_starts(
             for uuid in waiting:
                 scene.post(uuid, "wait")
                 assert await scene.status(uuid) == 201
+            while scene.plugin.started < before:  # in its thread, a moment after it was accepted
+                await asyncio.sleep(0.001)
             scene.plugin.on_start = lambda: as_killed(tmp_path / "w", tmp_path / "killed")
             scene.post("last", "wait")
             assert await scene.status("last") == 201
