@@ -13,16 +13,17 @@ import typer
 
 from specwire.runtime.cli.config_faults import describe_faults, fail_with
 from specwire.runtime.cli.config_option import FILE_VARIABLE, configure
-from specwire.runtime.cli.config_sections import SECTIONS, load_section
+from specwire.runtime.cli.config_sections import SECTIONS, check_section, load_section
 from specwire.runtime.cli.config_units import systemd
-from specwire.runtime.cli.console import fail, meant, new_table, output, print_json, wide_output
-from specwire.runtime.kernel.settings import Section, Setting
+from specwire.runtime.cli.console import new_table, output, print_json, wide_output
+from specwire.runtime.kernel.settings import Section, Setting, show_value
 from specwire.runtime.kernel.settings_sources import (
     ConfigurationError,
     Fault,
     ServerConfiguration,
     Tables,
-    find_faults,
+    find_conflicts,
+    find_refused,
     find_strangers,
     read_section,
     read_tables,
@@ -103,8 +104,8 @@ def show(
     table = new_table("section", "key", "value", "from")
     for section in held:
         for row in section["settings"]:
-            value = "" if row["value"] is None else row["value"]
-            table.add_row(section["section"], row["key"], escape(_plain(value)), escape(row["from"]))
+            value = "" if row["value"] in (None, []) else show_value(row["value"])
+            table.add_row(section["section"], row["key"], escape(value), escape(row["from"]))
     wide_output().print(table)
 
 
@@ -122,8 +123,7 @@ app.command(epilog="Exit status: 0; 2 for usage.")(systemd)
 
 def _wanted(sections: list[str] | None) -> list[str]:
     for name in sections or ():
-        if name not in SECTIONS:
-            fail(f"there is no section {name!r}{meant(name, SECTIONS)}; there are {', '.join(SECTIONS)}")
+        check_section(name)
     return list(dict.fromkeys(sections or ()))
 
 
@@ -150,7 +150,8 @@ def _faults_in(name: str, tables: Tables, file: Path) -> tuple[Fault, ...]:
     """Return what is wrong with a section of the file; the environment is not the file's."""
     section = load_section(name)
     found, faults = read_section(section, tables, file=file, environment={})
-    return (*faults, *find_faults(section, found))
+    # A value that cannot be read is missing here, which may look like a conflict of the others.
+    return (*faults, *find_refused(section, found), *(() if faults else find_conflicts(section, found)))
 
 
 def _describe(configured: ServerConfiguration) -> dict[str, Any]:
@@ -174,12 +175,6 @@ def _json_value(value: Any) -> Any:
         return [_json_value(each) for each in value]
     value = getattr(value, "value", value)
     return os.fspath(value) if isinstance(value, Path) else value
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return ", ".join(map(str, value))
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def example_of(section: Section) -> str:

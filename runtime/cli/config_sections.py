@@ -15,6 +15,7 @@ import msgspec
 from typer.models import OptionInfo, ParameterInfo
 
 from specwire.runtime.cli.config_checks import CHECKS, EVERYWHERE
+from specwire.runtime.cli.console import fail, meant
 from specwire.runtime.kernel.settings import Section, Setting, complete, describe_settings
 
 SECTIONS: Mapping[str, str] = {
@@ -36,6 +37,12 @@ OMITTED = frozenset({"config", "until_eof"})
 
 WRITTEN = frozenset({"capture", "folder", "out"})
 """Settings that name a folder to write to."""
+
+
+def check_section(name: str) -> None:
+    """End the command if there is no section of that name."""
+    if name not in SECTIONS:
+        fail(f"there is no section {name!r}{meant(name, SECTIONS)}; there are {', '.join(SECTIONS)}")
 
 
 def load_section(name: str) -> Section:

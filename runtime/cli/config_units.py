@@ -12,8 +12,8 @@ from typing import Annotated
 import typer
 
 from specwire.runtime.cli.config_faults import fail_with
-from specwire.runtime.cli.config_sections import SECTIONS, load_section
-from specwire.runtime.cli.console import fail, meant, output
+from specwire.runtime.cli.config_sections import SECTIONS, check_section, load_section
+from specwire.runtime.cli.console import fail, output
 from specwire.runtime.kernel.settings_sources import ConfigurationError, read_found
 
 FILE = Path("/etc/specwire/specwire.toml")
@@ -101,8 +101,7 @@ def systemd(
     ] = None,
 ) -> None:
     """Write a unit for systemd to standard output. It may write the folders that FILE names."""
-    if section not in SECTIONS:
-        fail(f"there is no section {section!r}{meant(section, SECTIONS)}; there are {', '.join(SECTIONS)}")
+    check_section(section)
     file = file.absolute()
     if fault := next((each for each in map(_fault_in_word, (file, program)) if each), None):
         fail(fault)

@@ -37,15 +37,17 @@ class Rekeying:
             self._say(f"the keys stay as they were: {error}")
             return
         if keys != self._keys:
+            work = asyncio.create_task(self._take(keys, self._keys))
             self._keys = keys
-            work = asyncio.create_task(self._take(keys))
             self._work.add(work)
             work.add_done_callback(self._work.discard)
 
-    async def _take(self, keys: KeyPair) -> None:
+    async def _take(self, keys: KeyPair, previous: KeyPair) -> None:
         try:
             await self._change(keys)
         except TransportError as error:
+            if self._keys is keys:  # otherwise a later change is under way
+                self._keys = previous
             self._say(f"the keys stay as they were: {error}")
             return
         self._say(f"the server proves itself by other keys now; who connects has to expect {keys.public}")

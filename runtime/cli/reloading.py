@@ -15,6 +15,7 @@ from typing import Any
 
 from specwire.runtime.cli.config_faults import describe_faults
 from specwire.runtime.forking import handle_signal
+from specwire.runtime.kernel.settings import show_value
 from specwire.runtime.kernel.settings_sources import ConfigurationError, ServerConfiguration
 from specwire.runtime.log.text import show
 
@@ -93,20 +94,6 @@ class Reloading:
                 told = take(value)
             except ValueError as error:
                 told = f"{setting.key} stays as it was: {error}"
-            self._say(show(told or f"{setting.key} is {_shown(value)} from now on"))
+            self._say(show(told or f"{setting.key} is {show_value(value)} from now on"))
         if later:
             self._say(show(f"what else has changed holds from the next start on: {', '.join(later)}"))
-
-
-def _shown(value: Any) -> str:
-    match value:
-        case None:
-            return "unset"
-        case bool():
-            return str(value).lower()
-        case list() | tuple():
-            return ", ".join(map(str, value)) or "empty"
-        case os.PathLike():
-            return str(os.fspath(value))
-        case _:
-            return str(value)

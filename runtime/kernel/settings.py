@@ -15,7 +15,8 @@ A server has a frozen msgspec struct. The annotation of a field states its type,
         capture: CaptureSettings = CaptureSettings()
 
 Without a `Setting`, the help is the description of `msgspec.Meta`. A rule about several fields is a
-``ValueError`` that the struct's ``__post_init__`` raises.
+``ValueError`` that the struct's ``__post_init__`` raises. It must not read required fields: they are
+None when a configuration without them is checked.
 
 `describe_settings` returns the `Section` that the command line, the TOML file, environment
 variables, ``config check|show|example``, SIGHUP reload, systemd units and the tables of the
@@ -100,6 +101,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(f"expected {self.expected}, not {_show(value)}") from None
         if isinstance(found, float) and not math.isfinite(found):
             raise ValueError(f"expected {self.expected}, not {found}")
+        if self.required and self.is_list and not found:
+            raise ValueError("expected at least one value")
         return _anchor(found, base, self.paths_end)
 
     def names(self) -> Iterator[str]:
@@ -282,7 +285,7 @@ def _anchor(value: Any, base: Path, paths_end: str | None) -> Any:
     """Return a relative path below `base`, and everything else unchanged."""
     match value:
         case Path():
-            return base / value.expanduser()
+            return base / os.path.expanduser(value)
         case str() if paths_end is not None and value.endswith(paths_end):
             # Not a Path, which would drop the end of a text such as ``photos=/``.
             return os.path.join("" if base == Path() else base, os.path.expanduser(value))
@@ -290,6 +293,21 @@ def _anchor(value: Any, base: Path, paths_end: str | None) -> Any:
             return type(value)(_anchor(each, base, paths_end) for each in value)
         case _:
             return value
+
+
+def show_value(value: object) -> str:
+    """Return a value of a setting as text for people."""
+    match value:
+        case None:
+            return "unset"
+        case bool():
+            return str(value).lower()
+        case list() | tuple():
+            return ", ".join(map(show_value, value)) or "empty"
+        case Enum():
+            return str(value.value)
+        case _:
+            return str(value)
 
 
 def _show(value: object) -> str:

@@ -7,6 +7,7 @@ default holds. Every fault is collected, so that a user can fix a file in one pa
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -21,6 +22,9 @@ from specwire.runtime.toml_file import TomlFileError, read_toml
 Tables = Mapping[str, Any]
 Keys = tuple[str | int, ...]
 """Path of a value in the file: ``("filemq", "serve", "folders", 0)``."""
+
+_TOML_LIST = re.compile(r"""\s*\[\s*(?:["'\[\d-].*)?\]\s*\Z""", re.DOTALL)
+"""A list of texts, numbers or lists. A key in Z85 may begin with a bracket, too."""
 
 
 class Fault(msgspec.Struct, frozen=True):
@@ -98,16 +102,25 @@ class ServerConfiguration(msgspec.Struct):
         """Return the changed settings by parameter; one that is no longer set has its default.
 
         Raises:
-            ConfigurationError: the file cannot be used; nothing has changed then.
+            ConfigurationError: the file cannot be used, or the server would refuse a changed value
+                or the values together; nothing has changed then.
         """
         found = read_found(self.section, self.sections, self.file, environment)
-        before, self.found = self.found, found
-        changed = {}
+        changed: dict[str, Found] = {}
         for setting in self.section.settings:
-            old, new = (each.get(setting.key, Found(setting.default)).value for each in (before, found))
-            if old != new and setting.key not in self.fixed:
-                changed[setting.parameter] = new
-        return changed
+            default = Found(setting.default)
+            old, new = (each.get(setting.key, default) for each in (self.found, found))
+            if old.value != new.value and setting.key not in self.fixed:
+                changed[setting.key] = new
+        # Values that have not changed are in use, even if their folders or files have vanished.
+        refused = find_refused(self.section, {key: changed[key] for key in changed if key in found})
+        faults = (*refused, *find_conflicts(self.section, {**found, **self.fixed}))
+        if faults:
+            raise ConfigurationError(self.file, faults)
+        self.found = found
+        return {
+            each.parameter: changed[each.key].value for each in self.section.settings if each.key in changed
+        }
 
 
 def read_found(
@@ -164,20 +177,52 @@ def _find_strangers_below(first: str, below: Tables, known: Mapping[tuple[str, .
 
 def find_faults(section: Section, found: Mapping[str, Found]) -> Iterator[Fault]:
     """Yield a fault for each value that the server would refuse, and for their combination."""
+    yield from find_refused(section, found)
+    yield from find_conflicts(section, found)
+
+
+def find_refused(section: Section, found: Mapping[str, Found]) -> Iterator[Fault]:
+    """Yield a fault for each value that the server would refuse."""
     for key, each in found.items():
         setting = section.find(key)
         if setting is None or setting.check is None:
             continue
         for value in each.value if setting.is_list else [each.value]:
             try:
-                setting.check(value)
-            except ValueError as error:
+                # A pipe can be read only once, by the server.
+                if not (isinstance(value, Path) and value.is_fifo()):
+                    setting.check(value)
+            except (OSError, ValueError) as error:
                 yield Fault(each.keys, str(error), each.source)
-    if section.struct is not None and not section.missing(found):
-        try:
-            section.build({key: each.value for key, each in found.items()})
-        except ValueError as error:
-            yield Fault(section.keys, str(error))
+
+
+def find_conflicts(section: Section, found: Mapping[str, Found]) -> Iterator[Fault]:
+    """Yield a fault if the struct refuses the values together.
+
+    Its place is the section in the file, or the other sources of the values in conflict.
+    """
+    reason = _refusal(section, found)
+    if reason is None:
+        return
+    involved = dict(found)
+    for key in found:
+        others = {other: each for other, each in involved.items() if other != key}
+        if _refusal(section, others) == reason:
+            involved = others
+    sources = [each.source for each in involved.values() if each.source]
+    yield Fault(() if sources else section.keys, reason, " and ".join(sources))
+
+
+def _refusal(section: Section, found: Mapping[str, Found]) -> str | None:
+    """Return why the struct refuses the values, None if it accepts them."""
+    if section.struct is None:
+        return None
+    missing = {setting.key: None for setting in section.missing(found)}
+    try:
+        section.build(missing | {key: each.value for key, each in found.items()})
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 def read_section(
@@ -275,7 +320,7 @@ class _Reader:
 
 def _parse(text: str, setting: Setting) -> Any:
     """Return the values of a list or table that a text states; raises ValueError."""
-    if get_origin(setting.kind) in (dict, Mapping) or (setting.is_list and text.startswith("[")):
+    if get_origin(setting.kind) in (dict, Mapping) or (setting.is_list and _TOML_LIST.match(text)):
         try:
             return tomllib.loads(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError:

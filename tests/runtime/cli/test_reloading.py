@@ -118,8 +118,33 @@ def test_a_fault_changes_nothing_and_other_files_are_read_all_the_same(file: Pat
     assert told[1:] == ["quiet is false from now on"], "compared with what held, not with what was refused"
 
 
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('plain = "none"', "6: filemq.serve.plain: {tmp}/none cannot be read: No such file or directory"),
+        (
+            'no-digests = true\ndigests = "d"',
+            "1: filemq.serve: digests and no-digests exclude each other",
+        ),
+    ],
+    ids=["refused", "together"],
+)
+def test_values_that_a_server_would_refuse_change_nothing(file: Path, line: str, reason: str) -> None:
+    """The folder `a` does not exist, but is no change."""
+    server = Server(file)
+    text = f'[filemq.serve]\nfolders = ["a"]\nquiet = false\nreport-every = 9\n\n{line}\n'
+    place = f"{file}:{reason.replace('{tmp}', str(file.parent))}"
+    assert server.reload(text) == [f"the configuration stays as it was: {place}"]
+    assert server.taken == {} and server.rereads == 1
+    told = server.reload('[filemq.serve]\nfolders = ["a"]\nquiet = false\nreport-every = 9\n')
+    assert told[1:] == ["quiet is false from now on"]
+
+
 def test_what_a_server_refuses_is_told(file: Path) -> None:
     server = Server(file)
+    passwords = file.with_name("x")
+    passwords.write_text('[ada]\npassword = "secret"\npaths = ["/"]\n')
+    passwords.chmod(0o600)
     told = server.reload('[filemq.serve]\nfolders = ["a"]\nquiet = true\nreport-every = 9\nplain = "x"\n')
     assert told[1:] == ["plain stays as it was: no"]
 
@@ -173,7 +198,7 @@ def test_keys_are_changed_where_they_are_others() -> None:
         rekeying = Rekeying(load, one, change, lines.append)
         rekeying.reread()
         assert not rekeying._work, "the same keys are left alone"
-        for keys in (bad, two, one):
+        for keys in (bad, two, one, one):
             state["keys"] = keys
             rekeying.reread()
             await asyncio.gather(*rekeying._work)
@@ -184,7 +209,8 @@ def test_keys_are_changed_where_they_are_others() -> None:
         "the keys stay as they were: no key",
         f"the server proves itself by other keys now; who connects has to expect {two.public}",
         "the keys stay as they were: no way",
-    ]
+        "the keys stay as they were: no way",
+    ], "a change that failed is tried again"
 
 
 # --- a broker's limits

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from specwire.runtime.kernel.settings_sources import (
     ConfigurationError,
     Found,
     ServerConfiguration,
+    find_faults,
     find_strangers,
     read_command_line,
     read_found,
@@ -24,6 +26,14 @@ from specwire.runtime.kernel.settings_sources import (
 def _refuse_four(size: int) -> None:
     if size == 4:
         raise ValueError("4 is refused")
+
+
+def _refuse_file(path: Path) -> None:
+    raise ValueError(path.read_text())
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    file: Annotated[Path | None, Setting(help="File.", check=_refuse_file)] = None
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,6 +95,12 @@ def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("HOME", "/users/ada")
     found = read(tmp_path, 'folders = ["~/photos"]\ncurve = "~/me"\n')
     assert found["folders"].value == ("/users/ada/photos",) and found["curve"].value == Path("/users/ada/me")
+
+
+def test_a_tilde_of_an_unknown_user_is_part_of_a_name(tmp_path: Path) -> None:
+    found = read(tmp_path, 'folders = ["~nosuch/a"]\ncurve = "~nosuch/me"\n')
+    assert found["folders"].value == (f"{tmp_path}/~nosuch/a",)
+    assert found["curve"].value == tmp_path / "~nosuch/me"
 
 
 @pytest.mark.parametrize(
@@ -159,7 +175,9 @@ def test_a_variable_can_have_an_array_for_texts_with_commas(tmp_path: Path) -> N
         ("SIZE", "10", "expected a whole number from 1 to 9, not '10'"),
         ("REPORT_EVERY", "inf", "expected a number of at least 0, not inf"),
         ("CURVE", "", "expected a path, not ''"),
-        ("FOLDERS", "[a", "expected a list of text in [ ] as in TOML, not '[a'"),
+        ("FOLDERS", '["a", b]', "expected a list of text in [ ] as in TOML, not '[\"a\", b]'"),
+        ("FOLDERS", "[]", "expected at least one value"),
+        ("FOLDERS", " ", "expected at least one value"),
         ("QUIT", "1", "unknown setting; did you mean 'SPECWIRE_FILEMQ_SERVE_QUIET'?"),
     ],
 )
@@ -256,6 +274,13 @@ def test_options_and_assignments() -> None:
 def test_lists_in_an_assignment() -> None:
     assert line("folders=a, b")["folders"] == (("a", "b"), "--set folders")
     assert line('folders=["a,b"]')["folders"] == (("a,b",), "--set folders")
+    assert line("folders= [ 'a', 'b' ] ")["folders"] == (("a", "b"), "--set folders")
+
+
+def test_a_text_that_begins_with_a_bracket_is_no_list() -> None:
+    """Such as a public key in Z85."""
+    assert line("folders=[a-key")["folders"] == (("[a-key",), "--set folders")
+    assert line("folders=[b-key, [key]")["folders"] == (("[b-key", "[key]"), "--set folders")
 
 
 def test_faults_of_the_command_line() -> None:
@@ -298,9 +323,31 @@ def test_command_line_before_environment_before_file_before_default(tmp_path: Pa
         ("", (), ["filemq.serve.folders: is required, in the file or on the command line"]),
         ('folders = ["a"]\nsize = 4\n', (), ["filemq.serve.size: 4 is refused"]),
         ("", ("folders=a", "size=4"), ["--set size: 4 is refused"]),
-        ("size = 9\n", ("folders=a", "quiet=true"), ["filemq.serve: quiet and size 9 exclude each other"]),
+        ("size = 9\nquiet = true\n", ("folders=a",), ["filemq.serve: quiet and size 9 exclude each other"]),
+        ("size = 9\n", ("folders=a", "quiet=true"), ["--set quiet: quiet and size 9 exclude each other"]),
+        (
+            "report-every = 1\n",
+            ("folders=a", "quiet=true", "size=9"),
+            ["--set quiet and --set size: quiet and size 9 exclude each other"],
+        ),
+        (
+            "size = 9\nquiet = true\n",
+            (),
+            [
+                "filemq.serve: quiet and size 9 exclude each other",
+                "filemq.serve.folders: is required, in the file or on the command line",
+            ],
+        ),
     ],
-    ids=["missing", "refused in the file", "refused on the line", "together"],
+    ids=[
+        "missing",
+        "refused in the file",
+        "refused on the line",
+        "together in the file",
+        "file and line",
+        "together on the line",
+        "together, and missing",
+    ],
 )
 def test_settings_that_do_not_hold(
     tmp_path: Path, text: str, assignments: tuple[str, ...], reasons: list[str]
@@ -316,3 +363,41 @@ def test_read_again(tmp_path: Path) -> None:
     read(tmp_path, 'folders = ["/a"]\nendpoint = "tcp://file:1"\nreport-every = 600\ncapture.keep = "7d"\n')
     assert held.read_again({}) == {"size": 2, "quiet": False, "capture.keep": "7d"}
     assert held.read_again({}) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("size = 4\n", "filemq.serve.size: 4 is refused"),
+        ("size = 9\n", "--set quiet: quiet and size 9 exclude each other"),
+    ],
+)
+def test_a_fault_that_is_read_again_changes_nothing(tmp_path: Path, text: str, reason: str) -> None:
+    held = configuration(tmp_path, 'folders = ["/a"]\nsize = 5\n', "quiet=true")
+    read(tmp_path, text)
+    with pytest.raises(ConfigurationError) as caught:
+        held.read_again({})
+    assert [str(fault) for fault in caught.value.faults] == [reason]
+    read(tmp_path, 'folders = ["/a"]\nsize = 6\n')
+    assert held.read_again({}) == {"size": 6}, "compared with what the server has"
+
+
+def test_a_value_that_does_not_change_is_not_checked_again(tmp_path: Path) -> None:
+    held = configuration(tmp_path, "size = 4\n")
+    read(tmp_path, "size = 4\nreport-every = 1\n")
+    assert held.read_again({}) == {"report_every": 1.0}
+
+
+def test_a_pipe_is_left_to_the_server(tmp_path: Path) -> None:
+    """Such as ``--curve <(command)``: what the check reads, the server would not find."""
+    reader, writer = os.pipe()
+    os.write(writer, b"secret")
+    os.close(writer)
+    section = describe_settings("some.server", Reading)
+    pipe = Path(f"/dev/fd/{reader}")
+    assert [*find_faults(section, {"file": Found(pipe)})] == []
+    assert pipe.read_text() == "secret"
+    os.close(reader)
+    (tmp_path / "file").write_text("refused")
+    (fault,) = find_faults(section, {"file": Found(tmp_path / "file")})
+    assert fault.reason == "refused"
