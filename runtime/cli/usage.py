@@ -8,9 +8,12 @@ nothing is cut off. `tidy` completes what typer leaves to its own notation (``<i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from specwire.runtime.kernel.settings import Section
 
 UsageError: Any = typer.BadParameter.__base__
 """Base class of typer's usage errors, which it does not export."""
@@ -77,11 +80,22 @@ def _sentence_of(error: Any) -> str:
 def _unknown_option(error: Any) -> str:
     option = error.option_name
     section = getattr(getattr(error.ctx and error.ctx.command, "callback", None), "section", None)
-    setting = section.find(option.lstrip("-")) if section else None
-    if setting is not None:
-        return f"{option} is a setting without an option: use --set {setting.key}=VALUE"
+    if section and (advice := _advice_on_setting(section, option.lstrip("-"))):
+        return f"{option} {advice}"
     close = " or ".join(sorted(error.possibilities or ()))
     return f"no such option: {option}{f'; did you mean {close}?' if close else ''}"
+
+
+def _advice_on_setting(section: Section, name: str) -> str:
+    """Return how to set what `name` means, empty if it is no setting."""
+    setting, opposite = section.find(name), section.find(name.removeprefix("no-"))
+    if setting is not None and not setting.rare and not setting.argument:
+        return f"is not the name of the option: use --{setting.option}"
+    if setting is not None:
+        return f"is a setting without an option: use --set {setting.key}=VALUE"
+    if opposite is not None and opposite.is_flag:
+        return f"is a setting without an option: use --set {opposite.key}=false"
+    return ""
 
 
 def sentence_of(fault: Mapping[str, Any]) -> str:

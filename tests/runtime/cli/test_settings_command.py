@@ -34,6 +34,7 @@ class ToySettings(msgspec.Struct, frozen=True, kw_only=True):
     answer: Annotated[bool, Setting(help="Answer.")] = True
     loud: Annotated[bool, Setting(help="Loud.")] = False
     pause: Annotated[float, Meta(ge=0), Setting(help="How long.", value="SECONDS", rare=True)] = 1.5
+    silent: Annotated[bool, Setting(help="Silent.", rare=True)] = True
     capture: CaptureSettings = CaptureSettings()
 
 
@@ -99,6 +100,10 @@ def test_file_and_environment(toy: Any, tmp_path: Path, monkeypatch: pytest.Monk
         (("a", "--retries", "x"), "--retries: expected a whole number of at least 0, not 'x'"),
         (("a", "--form", "xml"), "invalid value for '--form': 'xml' is not one of 'text', 'json'"),
         (("a", "--pause", "1"), "--pause is a setting without an option: use --set pause=VALUE"),
+        (("a", "--no-pause"), "no such option: --no-pause"),
+        (("a", "--no-silent"), "--no-silent is a setting without an option: use --set silent=false"),
+        (("a", "--capture.folder", "x"), "--capture.folder is not the name of the option: use --capture"),
+        (("--set", "folders="), "--set folders: expected at least one value"),
         (
             ("a", "--capture-keep", "7d"),
             "--capture-keep is a setting without an option: use --set capture.keep=VALUE",
