@@ -38,19 +38,22 @@ def read_server_security(
     Raises:
         AccessError: a file cannot be used, or two of the arguments do not go together.
     """
-    if curve is not None and plain is not None:
-        raise AccessError("--curve and --plain are two ways to prove a name: choose one")
-    if plain is not None and clients is not None:
-        raise AccessError(
-            "--clients lists keys, which belong to --curve; users of --plain have their paths there"
-        )
-    if clients is not None and curve is None:
-        raise AccessError("--clients needs --curve: without it nobody proves to be one of them")
+    check_server_security(curve=curve, clients=clients, plain=plain)
     if plain is not None:
         return PlainServer(), load_passwords(plain)
     if curve is None:
         return NULL, None
     return CurveServer(_load_pair(curve)), None if clients is None else load_clients(clients)
+
+
+def check_server_security(*, curve: Path | None, clients: Path | None, plain: Path | None) -> None:
+    """Raise AccessError if these settings of a server exclude each other."""
+    if curve is not None and plain is not None:
+        raise AccessError("curve and plain are two ways to prove a name: choose one")
+    if plain is not None and clients is not None:
+        raise AccessError("clients lists keys, which need curve; plain has the paths of its users")
+    if clients is not None and curve is None:
+        raise AccessError("clients needs curve: without it no client can prove its name")
 
 
 def read_clients_again(*, clients: Path | None, plain: Path | None) -> Clients | None:
@@ -79,19 +82,30 @@ def read_client_security(
     Raises:
         AccessError: a file cannot be used, or two of the arguments do not go together.
     """
-    if curve is not None and user is not None:
-        raise AccessError("--curve and --user are two ways to prove a name: choose one")
+    check_client_security(curve=curve, server_key=server_key, user=user, password_file=password_file)
     expected = [server_key] if isinstance(server_key, str) else [*(server_key or ())]
-    if (curve is None) != (not expected):
-        raise AccessError("--curve (the client's own secret key) and --server-key go together: name both")
-    if password_file is not None and user is None:
-        raise AccessError("--password-file needs --user: whose password is it?")
     if curve is not None:
         first, *others = (read_key(key, Path()) for key in expected)
         return CurveClient(_load_pair(curve), first, tuple(others))
     if user is None:
         return NULL
     return PlainClient(user, _read_password(password_file, environment))
+
+
+def check_client_security(
+    *,
+    curve: Path | None,
+    server_key: str | Sequence[str] | None,
+    user: str | None,
+    password_file: Path | None,
+) -> None:
+    """Raise AccessError if these settings of a client exclude or lack each other."""
+    if curve is not None and user is not None:
+        raise AccessError("curve and user are two ways to prove a name: choose one")
+    if (curve is None) != (not server_key):
+        raise AccessError("curve (the client's secret key) and server-key go together: name both")
+    if password_file is not None and user is None:
+        raise AccessError("password-file needs user: whose password is it?")
 
 
 def _load_pair(file: Path) -> KeyPair:

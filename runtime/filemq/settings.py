@@ -9,7 +9,11 @@ import msgspec
 from msgspec import Meta
 
 from specwire.runtime.filemq.clients_file import load_clients, load_passwords, read_key
-from specwire.runtime.filemq.credentials import PASSWORD_VARIABLE
+from specwire.runtime.filemq.credentials import (
+    PASSWORD_VARIABLE,
+    check_client_security,
+    check_server_security,
+)
 from specwire.runtime.filemq.dialect import FILEMQ
 from specwire.runtime.filemq.dialects import DIALECTS, find_dialect
 from specwire.runtime.filemq.entrance import BOUNDS
@@ -47,10 +51,11 @@ def read_publication(
 ) -> Publication:
     """Return the publication that ``FOLDER`` or ``FOLDER=/PATH`` means; raises ValueError."""
     name, separator, path = text.rpartition("=/")
-    folder = Path(name if separator and not Path(text).is_dir() else text)
+    has_path = bool(separator) and not Path(text).is_dir()
+    folder = Path(name if has_path else text)
     if not folder.is_dir():
         raise ValueError(f"{folder} is not a folder")
-    if str(folder) != name:
+    if not has_path:
         path = "" if alone else folder.resolve().name
     return Publication(folder.resolve(), f"/{path}", digests=digests, rules=rules)
 
@@ -191,6 +196,7 @@ class ServeSettings(PeerSettings, frozen=True, kw_only=True):
     ] = False
 
     def __post_init__(self) -> None:
+        check_server_security(curve=self.curve, clients=self.clients, plain=self.plain)
         if self.no_digests and self.digests is not None:
             raise ValueError("digests and no-digests exclude each other")
 
@@ -316,6 +322,14 @@ class SubscribeSettings(PeerSettings, frozen=True, kw_only=True):
             rare=True,
         ),
     ] = _INBOX.check_s
+
+    def __post_init__(self) -> None:
+        check_client_security(
+            curve=self.curve,
+            server_key=self.server_key,
+            user=self.user,
+            password_file=self.password_file,
+        )
 
     @property
     def rules(self) -> InboxRules:

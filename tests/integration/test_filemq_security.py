@@ -383,12 +383,12 @@ def test_commands_with_passwords(tmp_path: Path, source: Path, monkeypatch: pyte
             ("serve", "{tmp}/source", "--endpoint", "tcp://*:0"),
             "tcp://*:0 would be open to anybody: use CURVE",
         ),
-        (("serve", "{tmp}/source", "--clients", "{tmp}/source/e"), "--clients needs --curve"),
+        (("serve", "{tmp}/source", "--clients", "{tmp}/clients"), "clients needs curve"),
         (("serve", "{tmp}/source", "--curve", "{tmp}/none"), "none cannot be read"),
         (("serve", "{tmp}/source", "--plain", "{tmp}/source/e"), "chmod 600"),
         (
-            ("subscribe", "tcp://127.0.0.1:1", "/", "--inbox", "{tmp}/a", "--curve", "k"),
-            "--server-key go together",
+            ("subscribe", "tcp://127.0.0.1:1", "/", "--inbox", "{tmp}/a", "--server-key", "0" * 40),
+            "server-key go together",
         ),
         (("subscribe", "tcp://127.0.0.1:1", "/", "--inbox", "{tmp}/a", "--user", "ada"), "SPECWIRE_PASSWORD"),
     ],
@@ -401,6 +401,7 @@ def test_user_errors_are_one_sentence(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
+    (tmp_path / "clients").write_text(f"[a]\nkey = '{'0' * 40}'\npaths = ['/']\n")
     filled = [argument.replace("{tmp}", str(tmp_path)) for argument in arguments]
     monkeypatch.delenv("SPECWIRE_PASSWORD", raising=False)
     done = specwire(capfd, "filemq", *filled)

@@ -363,6 +363,7 @@ def test_check_finds_what_a_server_would_refuse(tmp_path: Path, capfd: pytest.Ca
         "11: norfab.broker.endpoint: 'udp://a' is no endpoint: tcp://HOST:PORT or ipc://PATH is wanted",
         "12: norfab.broker.limit: --limit job=10: there is no limit 'job'; did you mean …",
         "14: flux.broker.timer: --timer idle=soon: 'soon' is no number of seconds",
+        "15: filemq.subscribe: curve (the client's secret key) and server-key go together: name both",
         "16: filemq.subscribe.server: 'tcp://*:5670' names no host to connect to",
         "17: filemq.subscribe.server-key: 'no key' is no public key: …",
         "19: bridge.to: 'tcp://127.0.0.1:*' names no port to connect to",
@@ -389,6 +390,40 @@ def test_a_key_that_is_wrong_hides_no_value_that_is(
         "4: filemq.serve.capture-keep",
         "5: filemq.serve.metrics",
     ]
+
+
+CONFLICTS = """\
+[filemq.serve]
+clients = "clients.toml"
+[filemq.subscribe]
+curve = "me.key_secret"
+password-file = "word"
+"""
+
+
+def test_check_finds_conflicts_of_settings_also_without_required_ones(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    specwire(capfd, "keys", "me", "--to", str(tmp_path))
+    (tmp_path / "clients.toml").write_text('[me]\nkey = "me.key"\npaths = ["/"]\n')
+    (tmp_path / "word").write_text("secret\n")
+    file = write(tmp_path, CONFLICTS)
+    faults = json.loads(specwire(capfd, "config", "check", file, "--json").out)["faults"]
+    assert faults == [
+        f"{file}:1: filemq.serve: clients needs curve: without it no client can prove its name",
+        f"{file}:3: filemq.subscribe: curve (the client's secret key) and server-key go together: name both",
+    ]
+
+
+def test_a_value_that_cannot_be_read_is_no_conflict(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """`clients` needs `curve`, which is set."""
+    specwire(capfd, "keys", "me", "--to", str(tmp_path))
+    (tmp_path / "clients.toml").write_text('[me]\nkey = "me.key"\npaths = ["/"]\n')
+    file = write(tmp_path, '[filemq.serve]\nclients = "clients.toml"\ncurve = 5\n')
+    (fault,) = json.loads(specwire(capfd, "config", "check", file, "--json").out)["faults"]
+    assert fault.startswith(f"{file}:3: filemq.serve.curve: expected a path")
 
 
 # --- specwire config show

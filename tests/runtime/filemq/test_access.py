@@ -260,7 +260,7 @@ def test_options_of_a_client(tmp_path: Path) -> None:
         ({"curve": secret, "server_key": key, "user": "ada"}, "choose one"),
         ({"curve": secret, "server_key": "nonsense"}, "'nonsense' is no public key"),
         ({"user": "ada"}, "set SPECWIRE_PASSWORD"),
-        ({"password_file": word}, "needs --user"),
+        ({"password_file": word}, "needs user"),
         ({"user": "ada", "password_file": tmp_path / "none"}, "cannot be read"),
     ):
         with pytest.raises(AccessError, match=sentence):
