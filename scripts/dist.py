@@ -1,13 +1,15 @@
-"""Build the distributions that users install, and try each as they would: ``make dist``.
+"""Build the distributions that users install, and test each installation: ``make dist``.
 
-``dist/`` gets a source archive, a wheel with the codecs in C for each interpreter on this machine
-(`interpreters`), a wheel without C for any other, and the list of all libraries with their releases
-(an SBOM). All are built from a copy of the sources, so nothing of an earlier build or test is in
-them. Their version comes from the latest tag; a release needs a section of CHANGELOG.md. On Linux, ``auditwheel`` checks that the wheels run on every distribution with glibc 2.17 or
-newer (manylinux2014), and tags them so.
+``dist/`` gets a source archive, a wheel with compiled codecs for each interpreter on this machine
+(`interpreters`), a wheel without compiled code for all others, and an SBOM: the list of all
+libraries with their releases. They are built from a copy of the sources, so files of earlier builds
+and tests are not included. The version comes from the latest tag. A release needs a section of
+CHANGELOG.md.
 
-Then pip installs each into an empty environment away from the repository, where it must work
-(`trials`).
+On Linux, ``auditwheel`` checks that the wheels run on every distribution with glibc 2.17 or newer,
+and tags them as manylinux2014.
+
+Then pip installs each into an empty environment outside the repository, and `trials` runs it there.
 
 ``python scripts/dist.py --only build`` stops after building; ``--only TRIAL`` runs one trial on what
 is in ``dist/``. Libraries come from the index that pip is set to.

@@ -42,7 +42,10 @@ def _row(setting: Setting) -> str:
 def _option(setting: Setting) -> str:
     if setting.rare:
         return ""
-    return f"`{setting.value if setting.argument else f'--{setting.option} {setting.value}'.rstrip()}`"
+    value = setting.value
+    if isinstance(setting.default, Enum):
+        value = "|".join(str(each.value) for each in type(setting.default))
+    return f"`{value if setting.argument else f'--{setting.option} {value}'.rstrip()}`"
 
 
 def _default(setting: Setting) -> str:

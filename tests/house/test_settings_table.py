@@ -23,3 +23,5 @@ def test_rows() -> None:
     assert folders.startswith("| `folders` | `FOLDER[=/PATH]` | required | ")
     (clients,) = (row for row in rows if row.startswith("| `clients` | `--clients FILE` |"))
     assert clients.endswith(" Changes at SIGHUP. |")
+    forms = [row.split(" | ")[:2] for row in rows if row.startswith("| `log-format`")]
+    assert forms == [["| `log-format`", r"`--log-format text\|json`"]] * 2
