@@ -90,11 +90,11 @@ def _advice_on_setting(section: Section, name: str) -> str:
     """Return how to set what `name` means, empty if it is no setting."""
     setting, opposite = section.find(name), section.find(name.removeprefix("no-"))
     if setting is not None and not setting.rare and not setting.argument:
-        return f"is not the name of the option: use --{setting.option}"
+        return f"is not an option: use --{setting.option}"
     if setting is not None:
         return f"is a setting without an option: use --set {setting.key}=VALUE"
     if opposite is not None and opposite.is_flag:
-        return f"is a setting without an option: use --set {opposite.key}=false"
+        return f"is not an option: use --set {opposite.key}=false"
     return ""
 
 

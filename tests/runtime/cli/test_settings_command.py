@@ -101,8 +101,8 @@ def test_file_and_environment(toy: Any, tmp_path: Path, monkeypatch: pytest.Monk
         (("a", "--form", "xml"), "invalid value for '--form': 'xml' is not one of 'text', 'json'"),
         (("a", "--pause", "1"), "--pause is a setting without an option: use --set pause=VALUE"),
         (("a", "--no-pause"), "no such option: --no-pause"),
-        (("a", "--no-silent"), "--no-silent is a setting without an option: use --set silent=false"),
-        (("a", "--capture.folder", "x"), "--capture.folder is not the name of the option: use --capture"),
+        (("a", "--no-silent"), "--no-silent is not an option: use --set silent=false"),
+        (("a", "--capture.folder", "x"), "--capture.folder is not an option: use --capture"),
         (("--set", "folders="), "--set folders: expected at least one value"),
         (
             ("a", "--capture-keep", "7d"),
