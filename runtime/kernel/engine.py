@@ -33,6 +33,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import count
+from math import inf
 from typing import Any, Protocol
 
 import msgspec
@@ -138,7 +139,13 @@ class StoryEngine:
         return sum(not running.ended for running in held)
 
     def deadline(self) -> float | None:
-        """Return the earliest `until` of a waiting story."""
+        """Return the earliest `until` of a waiting story.
+
+        Stories that a fault has kept from running are due at once.
+        """
+        return -inf if self._ready else self._earliest()
+
+    def _earliest(self) -> float | None:
         deadlines = self._deadlines
         while deadlines and deadlines[0][1] != deadlines[0][2].suspension:
             heappop(deadlines)
@@ -241,7 +248,7 @@ class StoryEngine:
             self._ready.append((commits.pop(ticket), ""))
 
     def _on_tick(self, now: float) -> None:
-        while (until := self.deadline()) is not None and until <= now:
+        while (until := self._earliest()) is not None and until <= now:
             self._wake(heappop(self._deadlines)[2].key, TIMED_OUT)
 
     def _cancel(self, owner: Hashable) -> None:

@@ -47,7 +47,7 @@ from specwire.runtime.kernel.log import HostNotice, LogEvent, Refused
 from specwire.runtime.kernel.service import HandlerError, HostSettings, HostState, HostStoppedError, Service
 from specwire.runtime.kernel.sockets import MessageTap, Sockets
 from specwire.runtime.kernel.status import HostCounters, HostStatus, ProcessClock
-from specwire.runtime.kernel.store import StoreError
+from specwire.runtime.kernel.store import Failure, StoreError
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.keys import KeyPair
 from specwire.runtime.transport.messages import Frames
@@ -265,13 +265,20 @@ class Host(Service):
         self._effects.extend(self._engine.handle(event, self._clock()))
 
     def _guard(self, function: Callable[[Any], None], argument: Any) -> None:
-        """Call `function`. A fault of ours costs one event or effect, and no peer."""
+        """Call `function`. A fault of ours costs one event or effect, and no peer.
+
+        The story that waits for the outcome of a faulty effect is resumed with a failure.
+        """
         try:
             function(argument)
-        except Exception:  # noqa: BLE001 - the engine and a codec are called here
+        except Exception as error:  # noqa: BLE001 - the engine, a codec and records are called here
             self._note_fault(argument)
-            if isinstance(argument, Event) and not isinstance(argument, Tick):
-                self.post(Tick())  # for the stories that were to run after the faulty one
+            failure = f"a fault of specwire: {error!r}"
+            match argument:
+                case Commit(ticket=ticket):
+                    self._on_committed(Committed(0, (Failure(ticket, failure),)), 0)
+                case Ask(ticket=ticket):
+                    self.post(Answered(ticket, failure=failure))
 
     def _note_fault(self, about: object, error: BaseException | None = None) -> None:
         self._counters.faults += 1
@@ -289,11 +296,11 @@ class Host(Service):
                 left -= 1
                 if effects:
                     effect = effects.popleft()
-                    self._guard(self._perform_by[type(effect)], effect)
+                    self._guard(self._perform, effect)
                 else:
                     self._guard(self._handle, events.popleft())
         finally:
-            self._sockets.settle()
+            self._guard(Sockets.settle, self._sockets)
             self._performing = False
         if self._is_live:
             if effects or events:
@@ -337,6 +344,9 @@ class Host(Service):
         self._set_timer()
 
     # ---- effects
+
+    def _perform(self, effect: HostEffect) -> None:
+        self._perform_by[type(effect)](effect)
 
     def _send(self, effect: Send) -> None:
         try:

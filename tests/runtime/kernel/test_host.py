@@ -58,6 +58,7 @@ from specwire.runtime.kernel.sockets import MessageTap
 from specwire.runtime.kernel.store import Execute, Schema, Statement
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.keys import KeyPair
+from specwire.runtime.transport.router import Router
 from specwire.runtime.transport.security import CurveClient, CurveServer
 from tests.runtime.kernel.store.stores import run
 
@@ -87,7 +88,9 @@ class WordRecords:
     schema = Schema(1, ("CREATE TABLE word (word TEXT PRIMARY KEY)",))
 
     def statements(self, record: str) -> Sequence[Statement]:
-        """Return one INSERT."""
+        """Return one INSERT; one word is a fault of the records."""
+        if record == "bug":
+            raise RuntimeError("a fault of the records")
         return (Execute("INSERT INTO word VALUES (?)", (record,)),)
 
     def load(self, connection: sqlite3.Connection) -> list[str]:
@@ -106,6 +109,9 @@ def react(event: Event) -> Story:
         case Called(call=call, request=("ask", word)):
             answered = yield from ask(Query(word))
             yield Return(call, answered.value or answered.failure)
+        case Called(call=call, request="unheard"):
+            answered = yield from ask(call)
+            yield Return(call, answered.failure)
         case Called(call=call, request=("sleep", seconds)):
             yield Wait(call, (yield Now()) + seconds)
             yield Return(call, "slept")
@@ -120,6 +126,7 @@ def react(event: Event) -> Story:
         case Called(call=call, request="never"):
             yield Wait("never")
         case Called(call=call, request="fault"):
+            yield Fork(faulty())
             yield Fork(fork(call))
             raise RuntimeError("a fault of the engine")
         case Called(call=call, request="error"):
@@ -133,8 +140,15 @@ def react(event: Event) -> Story:
             yield Log(Happened(event))
 
 
+def faulty() -> Story:
+    """Have another fault."""
+    yield Wait("a moment", (yield Now()))
+    raise RuntimeError("another fault of the engine")
+
+
 def fork(call: int) -> Story:
-    """Answer a call."""
+    """Answer a call; this story and `faulty` are due at one time."""
+    yield Wait("another moment", (yield Now()))
     yield Return(call, "after the fault")
 
 
@@ -280,6 +294,8 @@ def test_calls() -> None:
         assert case.host.status().counters.faults == 0
         assert await call(("ask", "bug")) == "a fault of the handler"
         assert case.host.status().counters.faults == 1
+        assert await call("unheard") == "a fault of specwire: KeyError(<class 'int'>)"
+        assert case.host.status().counters.faults == 2
 
     with_case(story)
 
@@ -290,11 +306,14 @@ def test_fault_of_the_engine_costs_one_story(caplog: pytest.LogCaptureFixture) -
     async def story(case: Case) -> None:
         assert await case.host.call("fault") == "after the fault"
         assert await case.host.call(("ask", "word")) == "WORD"
-        assert case.host.status().counters.faults == 1
+        assert case.host.status().counters.faults == 2
 
     with_case(story)
-    (record,) = [one for one in caplog.records if one.name == module.__name__]
-    assert record.exc_text is not None and "a fault of the engine" in record.exc_text
+    traces = [str(one.exc_text) for one in caplog.records if one.name == module.__name__]
+    assert [trace.rpartition("RuntimeError: ")[2] for trace in traces] == [
+        "a fault of the engine",
+        "another fault of the engine",
+    ]
 
 
 def test_fault_of_a_codec_costs_one_message() -> None:
@@ -377,6 +396,47 @@ def test_commits_are_durable_before_they_are_answered(tmp_path: Path) -> None:
         assert started.endpoints == {"front": case.endpoint}
 
     with_case(again, store=stored(tmp_path))
+
+
+def test_fault_of_the_records_is_not_acknowledged(tmp_path: Path) -> None:
+    """The record fails, although later ones are durable."""
+
+    async def story(case: Case) -> None:
+        outcomes = await asyncio.gather(*[case.host.call(("commit", word)) for word in ("a", "bug", "c")])
+        fault = "a fault of specwire: RuntimeError('a fault of the records')"
+        assert outcomes == ["durable", fault, "durable"]
+        counters = case.host.status().counters
+        assert (counters.commits, counters.failed_commits, counters.faults) == (2, 1, 1)
+
+    with_case(story, store=stored(tmp_path))
+
+
+def test_faults_of_effects_and_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An effect that the host does not know, and sockets that raise, do not end the turns."""
+
+    class Strange:
+        def handle(self, event: Event, now: float) -> Iterable[Any]:
+            match event:
+                case Called(call=call):
+                    return ("no effect", Return(call, "done"))
+                case Stopping(reason=reason):
+                    return (Stop(reason),)
+            return ()
+
+        def deadline(self) -> float | None:
+            return None
+
+    async def story() -> None:
+        settings = HostSettings(listeners={"front": FRONT})
+        async with Host(Strange(), PackageCodec(zre), settings, on_event=print) as host:
+            assert await host.call("first") == "done"
+            with monkeypatch.context() as patch:
+                patch.setattr(Router, "settle", lambda router: 1 / 0)
+                assert await host.call("second") == "done"
+            assert await host.call("third") == "done"
+            assert host.status().counters.faults == 4
+
+    run(story)
 
 
 def test_reload_reaches_the_engine() -> None:
