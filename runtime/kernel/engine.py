@@ -31,6 +31,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf
@@ -83,10 +84,15 @@ class MessageCodec(Protocol):
 
 
 class PackageCodec:
-    """MessageCodec of a generated package, such as ``specwire.generated.zre``."""
+    """MessageCodec of a generated package, such as ``specwire.generated.zre``.
 
-    def __init__(self, package: Any) -> None:
-        self._decode = package.decode
+    Args:
+        limits: of the package's `decode`: `max_frames` and `max_octets`. A listener keeps the first
+            frames of a message only, so a limit on frames is smaller than `ListenerSettings.max_frames`.
+    """
+
+    def __init__(self, package: Any, **limits: int) -> None:
+        self._decode = partial(package.decode, **limits)
 
     def decode(self, peer: PeerId, frames: list[bytes]) -> Iterable[Any]:
         """Return the message; raises DecodeError."""
