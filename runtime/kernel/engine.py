@@ -3,8 +3,8 @@
 An *engine* is a peer without I/O: events and the time in, effects out. It has no socket, file, thread,
 clock or randomness, so tests drive it directly, and a simulator runs many of them under one clock.
 
-A *story* is a generator that yields effects. It is the whole course of one thing that happens, also where
-it has to wait:
+A *story* is a generator that yields effects. It handles one event from beginning to end, including the
+waits in between:
 
     def post(state: Broker, peer: PeerId, post: Post) -> Story:
         job = state.jobs.add(post, owner=peer)
@@ -56,7 +56,7 @@ from specwire.runtime.kernel.effects import (
 from specwire.runtime.kernel.events import Answered, Committed, Event, PeerDisconnected, PeerId, Tick
 
 STALE = 64
-"""Ended deadlines that are kept beside as many as there are waiting stories."""
+"""The heap of deadlines is rebuilt when it exceeds twice the number of waiting stories by this."""
 
 
 class Engine(Protocol):

@@ -92,7 +92,7 @@ class ZrePeer(Service):
             message_octets=settings.frame_octets, legal_octets=MAX_FRAMES * settings.frame_octets
         )
         mailbox = ListenerSettings(
-            endpoints=(settings.bind,),
+            endpoint=settings.bind,
             insecure=True,  # ZRE has no authentication; the default is loopback
             bounds=bounds,
             frame_octets=settings.frame_octets,
@@ -112,16 +112,21 @@ class ZrePeer(Service):
 
         Raises:
             TransportError: the mailbox cannot be bound, or a host name is unknown.
+            HostStoppedError: the peer was started or stopped before.
         """
-        self._node.settings = await resolve_endpoints(self._settings)
-        await self._host.start()
+        try:
+            self._node.settings = await resolve_endpoints(self._settings)
+            await self._host.start()
+        except BaseException:
+            self._streams.end()
+            raise
 
     async def stop(self) -> None:
         """Disconnect from every peer."""
         try:
             await self._host.stop()
         finally:
-            self._streams.add(None)
+            self._streams.end()
 
     async def join(self, group: str) -> None:
         """Join a group; raises ZreError for a name that is too long."""
@@ -153,7 +158,7 @@ class ZrePeer(Service):
         return count
 
     def events(self) -> AsyncIterator[LogEvent]:
-        """Return an iterator over the events from now on, which ends when this node stops."""
+        """Return an iterator over the events from now on, which ends when this node stops or cannot start."""
         return self._streams.read()
 
     async def reload(self, settings: ZreSettings) -> None:

@@ -16,6 +16,7 @@ import pytest
 import zmq
 
 from specwire.runtime.kernel.log import LogEvent
+from specwire.runtime.kernel.service import HostStoppedError
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.zre import ZreError, ZrePeer, ZreSettings
 from specwire.runtime.zre.events import (
@@ -195,6 +196,28 @@ def test_command(tmp_path: Path) -> None:
         line_with(alice, "bob")
         alice.send_signal(signal.SIGINT)
     assert alice.returncode == 0
+
+
+def test_events_of_a_peer_that_does_not_run() -> None:
+    """They end: after a start that fails, after a stop, and for a peer that was stopped while it started."""
+
+    async def story() -> None:
+        async with peer("alice") as alice:
+            taken = peer("bob", bind=alice.status().endpoint)
+            events = taken.events()
+            with pytest.raises(TransportError, match="cannot listen on"):
+                await taken.start()
+            assert [event async for event in events] == []
+        assert [event async for event in alice.events()] == []
+
+        early = peer("carol", alice.status().endpoint.replace("127.0.0.1", "localhost"))
+        starting = asyncio.create_task(early.start())
+        await asyncio.sleep(0)  # it resolves the host name
+        await early.stop()
+        with pytest.raises(HostStoppedError, match="the host is stopped; it runs once"):
+            await starting
+
+    run(story)
 
 
 # ---- zeromq-pyre: it has no way to connect by endpoint, so its node listens on loopback, and ours greets it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
@@ -54,7 +55,7 @@ from specwire.runtime.kernel.service import (
     HostStoppedError,
     ListenerSettings,
 )
-from specwire.runtime.kernel.sockets import MessageTap
+from specwire.runtime.kernel.sockets import MessageTap, Sockets
 from specwire.runtime.kernel.store import Execute, Schema, Statement
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.keys import KeyPair
@@ -64,7 +65,7 @@ from tests.runtime.kernel.store.stores import run
 
 pytestmark = pytest.mark.peers
 
-FRONT = ListenerSettings(endpoints=("tcp://127.0.0.1:*",))
+FRONT = ListenerSettings(endpoint="tcp://127.0.0.1:*")
 PING = bytes.fromhex("aaa1 06 02 0007")
 """ZRE PING with the number 7, written by hand after RFC 36."""
 
@@ -481,9 +482,7 @@ def new_keys() -> KeyPair:
 def test_curve_and_other_keys() -> None:
     """A host proves a key, and changes it while it runs; a client that expects both connects to both."""
     old, new, ours = new_keys(), new_keys(), new_keys()
-    server = ListenerSettings(
-        endpoints=FRONT.endpoints, security=CurveServer(old), names={ours.public: "ours"}
-    )
+    server = ListenerSettings(endpoint=FRONT.endpoint, security=CurveServer(old), names={ours.public: "ours"})
     client = ConnectionSettings(security=CurveClient(ours, old.public, (new.public,)))
 
     async def story(case: Case) -> None:
@@ -571,7 +570,7 @@ def test_start_that_fails_releases_everything(tmp_path: Path) -> None:
 
     async def story(case: Case) -> None:
         async with AsyncExitStack() as stack:
-            taken = ListenerSettings(endpoints=(case.endpoint,))
+            taken = ListenerSettings(endpoint=case.endpoint)
             other = Case(stack, listeners={"front": taken}, store=stored(tmp_path))
             with pytest.raises(TransportError, match="cannot listen on"):
                 await other.host.start()
@@ -670,6 +669,67 @@ def test_engine_that_does_not_end_is_ended() -> None:
         assert await host.stopped == "enough"
 
     run(story)
+
+
+def test_cancelled_stop_still_ends_the_host() -> None:
+    """A second `stop` returns when the host was ended by force."""
+
+    class Stubborn:
+        def handle(self, event: Event, now: float) -> Iterable[HostEffect]:
+            return ()
+
+        def deadline(self) -> float | None:
+            return None
+
+    async def story() -> None:
+        settings = HostSettings(listeners={"front": FRONT}, stop_s=0.05)
+        host = Host(Stubborn(), PackageCodec(zre), settings, on_event=print)
+        await host.start()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(host.stop("first"), 0.001)
+        await host.stop("second")
+        assert await host.stopped == "first"
+        with pytest.raises(HostStoppedError, match="the host is stopped; it runs once"):
+            await host.start()
+
+    run(story)
+
+
+def test_sockets_that_cannot_be_closed_do_not_keep_stop_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`stop` returns, and the loop reports the error of the task."""
+
+    async def story(case: Case) -> None:
+        errors: list[Any] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, about: errors.append(about["exception"]))
+        close = Sockets.close
+
+        async def faulty(self: Sockets, *, linger_s: float) -> None:
+            await close(self, linger_s=linger_s)
+            raise RuntimeError("a fault in closing")
+
+        monkeypatch.setattr(Sockets, "close", faulty)
+        await stopped(case)
+        del case.host
+        gc.collect()
+        assert [str(error) for error in errors] == ["a fault in closing"]
+
+    async def start_and_stop() -> None:
+        async with AsyncExitStack() as stack:
+            case = Case(stack)
+            await case.host.start()
+            await story(case)
+
+    run(start_and_stop)
+
+
+def test_secure_listeners_admit_the_same_clients() -> None:
+    """There is one guard for all of them; a listener without security has no part in it."""
+    one = ListenerSettings(endpoint=FRONT.endpoint, security=CurveServer(new_keys()), names={"key": "one"})
+    HostSettings(listeners={"front": FRONT, "one": one, "two": one})
+    for change in ({"names": {"key": "two"}}, {"any_key": True}, {"passwords": {"one": "secret"}}):
+        other = msgspec.structs.replace(one, **change)
+        with pytest.raises(ValueError, match="need equal `names`"):
+            HostSettings(listeners={"front": FRONT, "one": one, "two": other})
 
 
 def test_last_messages_leave() -> None:
