@@ -10,7 +10,7 @@ limit share a bounded rate, and the number of omitted events is logged with the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from time import monotonic
 from typing import ClassVar
 from weakref import WeakSet
@@ -127,7 +127,7 @@ class EventStreams:
         self._ended = True
         self._put(None)
 
-    def read(self) -> AsyncIterator[LogEvent]:
+    def read(self) -> AsyncGenerator[LogEvent, None]:
         """Return a stream of the events from now on."""
         stream: asyncio.Queue[LogEvent | None] = asyncio.Queue(MAX_UNREAD)
         self._streams.add(stream)
@@ -143,6 +143,6 @@ class EventStreams:
             stream.put_nowait(event)
 
 
-async def _iterate(stream: asyncio.Queue[LogEvent | None]) -> AsyncIterator[LogEvent]:
+async def _iterate(stream: asyncio.Queue[LogEvent | None]) -> AsyncGenerator[LogEvent, None]:
     while (event := await stream.get()) is not None:
         yield event

@@ -65,6 +65,7 @@ class ListenerSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         endpoint: where to bind; the port may be ``*``.
+        max_frames: frames of a message that are kept; the codec gets no others.
         handover: a new connection with the routing id of an older one replaces it.
         names: name of each client by its public key.
         any_key: admit clients whose key is not in `names`.
@@ -118,10 +119,10 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     stop_s: float = STOP_S
 
     def __post_init__(self) -> None:
-        first, *others = [
+        clients = [
             (one.names, one.any_key, one.passwords)
             for one in self.listeners.values()
             if isinstance(one.security, PlainServer | CurveServer)
-        ] or [None]
-        if any(other != first for other in others):
+        ]
+        if any(one != clients[0] for one in clients):
             raise ValueError("listeners with PLAIN or CURVE need equal `names`, `any_key` and `passwords`")
