@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -148,7 +148,8 @@ async def run_peer(peer: ZrePeer, log: EventLog, reloading: Reloading) -> None:
     """Run a peer until SIGINT or SIGTERM."""
     stop, ready = stop_requested(), Readiness()
     reloading.listen()
-    lines = read_lines()
+    # Not `sys.stdin`: Python closes it at exit, and aborts while the thread reads from it.
+    lines = read_lines(open(0, "rb", closefd=False))  # noqa: SIM115, ASYNC230
     async with peer:
         own = peer.status()
         log.line(f"{own.name} listens on {own.endpoint}")
@@ -202,8 +203,8 @@ def describe_reach(peers: int, group: str) -> list[str]:
     return [] if peers else [f"nobody else is in {group}"]
 
 
-async def read_lines(limit: int = MAX_LINES) -> AsyncIterator[str]:
-    """Yield each line of standard input, which a thread reads; never ends.
+async def read_lines(source: Iterable[bytes], limit: int = MAX_LINES) -> AsyncIterator[str]:
+    """Yield each line of `source`, which a thread reads; never ends.
 
     The thread waits while `limit` lines are not taken. Octets that are no UTF-8 are replaced.
     """
@@ -211,7 +212,7 @@ async def read_lines(limit: int = MAX_LINES) -> AsyncIterator[str]:
     room = threading.Semaphore(limit)
 
     def read() -> None:
-        for line in sys.stdin.buffer:
+        for line in source:
             if text := line.decode(errors="replace").strip():
                 room.acquire()
                 try:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import io
-import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
-
-import pytest
 
 from specwire.runtime.cli.zre import Changes, read_lines
 from specwire.runtime.transport.errors import TransportError
@@ -17,44 +14,28 @@ from specwire.runtime.zre import ZreSettings
 from tests.runtime.kernel.store.stores import run
 
 
-def use_input(monkeypatch: pytest.MonkeyPatch, octets: bytes) -> io.BytesIO:
-    """Replace standard input; return it."""
-    buffer = io.BytesIO(octets)
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(buffer, encoding="utf-8"))
-    return buffer
-
-
-def test_octets_that_are_no_text_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_octets_that_are_no_text_are_replaced() -> None:
     """The lines after them are read too; empty lines are skipped."""
-    use_input(monkeypatch, b"one\n\n\xff two\nthree")
 
     async def story() -> None:
-        lines = read_lines()
+        lines = read_lines(io.BytesIO(b"one\n\n\xff two\nthree"))
         assert [await anext(lines) for _ in range(3)] == ["one", "\ufffd two", "three"]
 
     run(story)
 
 
-def test_reading_waits_for_a_full_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_waits_for_a_full_queue() -> None:
     """Nothing is lost, and the thread reads at most two lines ahead of the limit and the taken ones."""
-    taken = 0
+    taken, ahead = 0, []
 
-    class Input:
-        """Standard input that checks how far it is read ahead."""
-
-        @property
-        def buffer(self) -> Iterator[bytes]:
-            """Return the lines."""
-            for number in range(500):
-                ahead.append(number - taken)
-                yield b"%d\n" % number
-
-    ahead: list[int] = []
-    monkeypatch.setattr(sys, "stdin", Input())
+    def source() -> Iterator[bytes]:
+        for number in range(500):
+            ahead.append(number - taken)
+            yield b"%d\n" % number
 
     async def story() -> None:
         nonlocal taken
-        lines = read_lines(limit=5)
+        lines = read_lines(source(), limit=5)
         for number in range(500):
             assert await anext(lines) == str(number)
             taken += 1
