@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -33,6 +33,7 @@ from specwire.runtime.kernel.settings_groups import CaptureSettings
 from specwire.runtime.kernel.settings_sources import ServerConfiguration
 from specwire.runtime.log.form import LogForm
 from specwire.runtime.log.text import show
+from specwire.runtime.transport.backoff import ReconnectPolicy
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.status_folder import (
     address_in,
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
     from specwire.runtime.capture import Tap
 
 ROLE = "zre-peer"
+MAX_LINES = 100
+"""Lines of standard input that wait to be performed."""
+
 HELP = "/peers, /groups, /join GROUP, /leave GROUP, /shout GROUP TEXT, /whisper NAME TEXT"
 
 app = typer.Typer(help="Join a ZRE network, and talk to its peers.", no_args_is_help=True)
@@ -103,12 +107,14 @@ def status(
 
 
 class Changes:
-    """Applies changed settings to a running peer."""
+    """Applies changed settings to a running peer.
+
+    Settings whose host names cannot be resolved are applied later, unless other settings follow.
+    """
 
     def __init__(self, peer: ZrePeer, settings: ZreSettings, log: EventLog) -> None:
         self._peer, self._settings, self._log = peer, settings, log
-        self._lock = asyncio.Lock()
-        self._applying: set[asyncio.Task[None]] = set()
+        self._applying: asyncio.Task[None] | None = None
 
     @property
     def takes(self) -> dict[str, Take]:
@@ -118,38 +124,49 @@ class Changes:
 
     def _take(self, name: str, value: Any) -> None:
         self._settings = msgspec.structs.replace(self._settings, **{name: value})
-        task = asyncio.ensure_future(self._apply())
-        self._applying.add(task)
-        task.add_done_callback(self._applying.discard)
+        if self._applying is not None:
+            self._applying.cancel()
+        self._applying = asyncio.ensure_future(self._apply())
 
     async def _apply(self) -> None:
-        async with self._lock:  # resolving host names may take long, and the latest settings hold
+        policy, clock = ReconnectPolicy(longest_s=60.0), asyncio.get_running_loop().time
+        while True:
             try:
                 await self._peer.reload(self._settings)
-            except (ValueError, TransportError) as error:
+                return
+            except ValueError as error:
                 self._log.line(f"the settings stay as they were: {error}")
+                return
+            except TransportError as error:
+                at, told = policy.fail(str(error), clock(), answered=False)
+                if told:
+                    self._log.line(f"not applied yet: {told}")
+            await asyncio.sleep(at - clock())
 
 
 async def run_peer(peer: ZrePeer, log: EventLog, reloading: Reloading) -> None:
     """Run a peer until SIGINT or SIGTERM."""
     stop, ready = stop_requested(), Readiness()
     reloading.listen()
-    lines = read_lines()
+    # Not `sys.stdin`: Python closes it at exit, and aborts while the thread reads from it.
+    lines = read_lines(open(0, "rb", closefd=False))  # noqa: SIM115, ASYNC230
     async with peer:
         own = peer.status()
         log.line(f"{own.name} listens on {own.endpoint}")
         answering = await answer_status(peer, log)
-        reloading.begin()
-        ready.tell()
-        while not stop.done():
-            line = asyncio.ensure_future(lines.get())
-            await asyncio.wait((stop, line), return_when=asyncio.FIRST_COMPLETED)
-            if line.done():
-                for text in await perform(peer, line.result()):
-                    log.line(text)
-            line.cancel()
-        if answering is not None:
-            await answering.close()
+        try:
+            reloading.begin()
+            ready.tell()
+            while not stop.done():
+                line = asyncio.ensure_future(anext(lines))
+                await asyncio.wait((stop, line), return_when=asyncio.FIRST_COMPLETED)
+                if line.done():
+                    for text in await perform(peer, line.result()):
+                        log.line(text)
+                line.cancel()
+        finally:
+            if answering is not None:
+                await answering.close()
 
 
 async def perform(peer: ZrePeer, line: str) -> Sequence[str]:
@@ -186,17 +203,28 @@ def describe_reach(peers: int, group: str) -> list[str]:
     return [] if peers else [f"nobody else is in {group}"]
 
 
-def read_lines() -> asyncio.Queue[str]:
-    """Return a queue that gets each line of standard input, from a thread."""
+async def read_lines(source: Iterable[bytes], limit: int = MAX_LINES) -> AsyncIterator[str]:
+    """Yield each line of `source`, which a thread reads; never ends.
+
+    The thread waits while `limit` lines are not taken. Octets that are no UTF-8 are replaced.
+    """
     loop, lines = asyncio.get_running_loop(), asyncio.Queue[str]()
+    room = threading.Semaphore(limit)
 
     def read() -> None:
-        for line in sys.stdin:
-            if text := line.strip():
-                loop.call_soon_threadsafe(lines.put_nowait, text)
+        for line in source:
+            if text := line.decode(errors="replace").strip():
+                room.acquire()
+                try:
+                    loop.call_soon_threadsafe(lines.put_nowait, text)
+                except RuntimeError:  # the event loop is closed
+                    return
 
     threading.Thread(target=read, name="standard input", daemon=True).start()
-    return lines
+    while True:
+        line = await lines.get()
+        room.release()
+        yield line
 
 
 async def answer_status(peer: ZrePeer, log: EventLog) -> StatusSocket | None:

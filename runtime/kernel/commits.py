@@ -55,7 +55,8 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
 class Commit(msgspec.Struct, frozen=True, gc=False):
     """Effect: commit these records together or not at all.
 
-    The host reports the outcome with the engine's `stored` and `not_stored`.
+    The host reports the outcome with a `Committed` event. NORFAB's hosts call `stored` and `not_stored`
+    of the engine.
 
     Attributes:
         ticket: grows with each commit of an engine.
@@ -170,10 +171,10 @@ class RecordWriter:
         return await self._store.call(self._records.load)
 
     def write(self, commit: Commit) -> None:
-        """Queue a commit."""
-        self._begun[commit.ticket] = monotonic()
+        """Queue a commit. After an exception of `Records.statements` the store has nothing of it."""
         statements = [one for record in commit.records for one in self._records.statements(record)]
         self._store.put(commit.ticket, statements, refusable=commit.refusable)
+        self._begun[commit.ticket] = monotonic()  # only what the store has can become durable
 
     async def close(self) -> None:
         """Commit what is queued and close; nothing is reported any more. Raises StoreError."""

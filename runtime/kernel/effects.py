@@ -18,7 +18,10 @@ from specwire.runtime.kernel.log import LogEvent
 
 
 class Send(msgspec.Struct, frozen=True, gc=False):
-    """Send a message. A peer that cannot get it is reported as `PeerDisconnected`."""
+    """Send a message. If it cannot be delivered, the host emits `PeerDisconnected`.
+
+    A message for a connection that is already closed is dropped.
+    """
 
     peer: PeerId
     message: Any
@@ -108,7 +111,7 @@ class Fork(msgspec.Struct, frozen=True):
 
 
 class Cancel(msgspec.Struct, frozen=True):
-    """Close the stories of `owner`, except the one that says so. Their ``finally`` blocks may not suspend."""
+    """Close the stories of `owner`, except the story that yields this effect. Their ``finally`` blocks may not suspend."""
 
     owner: Hashable
 

@@ -3,8 +3,8 @@
 An *engine* is a peer without I/O: events and the time in, effects out. It has no socket, file, thread,
 clock or randomness, so tests drive it directly, and a simulator runs many of them under one clock.
 
-A *story* is a generator that yields effects. It is the whole course of one thing that happens, also where
-it has to wait:
+A *story* is a generator that yields effects. It handles one event from beginning to end, including the
+waits in between:
 
     def post(state: Broker, peer: PeerId, post: Post) -> Story:
         job = state.jobs.add(post, owner=peer)
@@ -31,8 +31,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import count
+from math import inf
 from typing import Any, Protocol
 
 import msgspec
@@ -54,7 +56,7 @@ from specwire.runtime.kernel.effects import (
 from specwire.runtime.kernel.events import Answered, Committed, Event, PeerDisconnected, PeerId, Tick
 
 STALE = 64
-"""Ended deadlines that are kept beside as many as there are waiting stories."""
+"""The heap of deadlines is rebuilt when it exceeds twice the number of waiting stories by this."""
 
 
 class Engine(Protocol):
@@ -82,10 +84,15 @@ class MessageCodec(Protocol):
 
 
 class PackageCodec:
-    """MessageCodec of a generated package, such as ``specwire.generated.zre``."""
+    """MessageCodec of a generated package, such as ``specwire.generated.zre``.
 
-    def __init__(self, package: Any) -> None:
-        self._decode = package.decode
+    Args:
+        limits: of the package's `decode`: `max_frames` and `max_octets`. A listener keeps the first
+            frames of a message only, so a limit on frames is smaller than `ListenerSettings.max_frames`.
+    """
+
+    def __init__(self, package: Any, **limits: int) -> None:
+        self._decode = partial(package.decode, **limits)
 
     def decode(self, peer: PeerId, frames: list[bytes]) -> Iterable[Any]:
         """Return the message; raises DecodeError."""
@@ -138,7 +145,13 @@ class StoryEngine:
         return sum(not running.ended for running in held)
 
     def deadline(self) -> float | None:
-        """Return the earliest `until` of a waiting story."""
+        """Return the earliest `until` of a waiting story.
+
+        Stories that a fault has kept from running are due at once.
+        """
+        return -inf if self._ready else self._earliest()
+
+    def _earliest(self) -> float | None:
         deadlines = self._deadlines
         while deadlines and deadlines[0][1] != deadlines[0][2].suspension:
             heappop(deadlines)
@@ -241,7 +254,7 @@ class StoryEngine:
             self._ready.append((commits.pop(ticket), ""))
 
     def _on_tick(self, now: float) -> None:
-        while (until := self.deadline()) is not None and until <= now:
+        while (until := self._earliest()) is not None and until <= now:
             self._wake(heappop(self._deadlines)[2].key, TIMED_OUT)
 
     def _cancel(self, owner: Hashable) -> None:

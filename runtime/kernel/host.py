@@ -47,7 +47,7 @@ from specwire.runtime.kernel.log import HostNotice, LogEvent, Refused
 from specwire.runtime.kernel.service import HandlerError, HostSettings, HostState, HostStoppedError, Service
 from specwire.runtime.kernel.sockets import MessageTap, Sockets
 from specwire.runtime.kernel.status import HostCounters, HostStatus, ProcessClock
-from specwire.runtime.kernel.store import StoreError
+from specwire.runtime.kernel.store import Failure, StoreError
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.keys import KeyPair
 from specwire.runtime.transport.messages import Frames
@@ -95,6 +95,7 @@ class Host(Service):
         self._next_turn: asyncio.Handle | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
+        self._stop_timer: asyncio.TimerHandle | None = None
         self._calls: dict[int, asyncio.Future[Any]] = {}
         self._last_call = 0
         self._asking: set[asyncio.Task[None]] = set()
@@ -121,21 +122,23 @@ class Host(Service):
         Raises:
             StoreError: the store cannot be used.
             TransportError: an endpoint cannot be bound.
+            HostStoppedError: the host was started or stopped before.
         """
-        assert self.state is HostState.NEW, "a host runs once"
-        self.state = HostState.STARTING
+        if self.state is not HostState.NEW:
+            raise HostStoppedError(f"the host is {self.state.value}; it runs once")
         self._loop = asyncio.get_running_loop()
         self._process = ProcessClock()
         self._room = asyncio.Event()
         self._room.set()
         self.stopped: asyncio.Future[str] = self._loop.create_future()
         self._sockets = Sockets(self, self._settings.connections, self._tap)
+        self.state = HostState.STARTING
         try:
             restored = await self._open_store()
             if self.state is not HostState.STARTING:
                 raise HostStoppedError("the host was stopped while it started")
             for name, listener in self._settings.listeners.items():
-                self._endpoints[name] = self._sockets.listen(name, listener)[0]
+                self._endpoints[name] = self._sockets.listen(name, listener)
         except BaseException:
             await self._release(0.0, "the host could not start")
             raise
@@ -155,11 +158,8 @@ class Host(Service):
             case HostState.RUNNING:
                 self.state = HostState.STOPPING
                 self._sockets.pause(True)  # a request that comes now would be answered after the goodbye
+                self._stop_timer = self._loop.call_later(self._settings.stop_s, self._force_end, reason)
                 self.post(Stopping(reason))
-                await asyncio.wait((self.stopped,), timeout=self._settings.stop_s)
-                if self._releasing is None:
-                    self._on_event(HostNotice(f"did not end within {self._settings.stop_s:g} s"))
-                    self._end(Stop(reason))
         if self.state is not HostState.STOPPED:
             await asyncio.shield(self.stopped)
 
@@ -212,7 +212,7 @@ class Host(Service):
     # ---- what happens
 
     def post(self, event: Event) -> None:
-        """Handle an event, after what is being handled."""
+        """Queue an event. Handle it now if no turn is running or scheduled."""
         if self._is_live:
             self._events.append(event)
             if not self._performing and self._next_turn is None:
@@ -255,7 +255,7 @@ class Host(Service):
             self._receive(MessageMalformed(peer, str(error), user))
 
     def _receive(self, event: Event) -> None:
-        if self._events:  # what has happened before is handled before
+        if self._events:  # keep the order of events
             self._events.append(event)
         elif self._is_live:
             self._guard(self._handle, event)
@@ -265,20 +265,27 @@ class Host(Service):
         self._effects.extend(self._engine.handle(event, self._clock()))
 
     def _guard(self, function: Callable[[Any], None], argument: Any) -> None:
-        """Call `function`. A fault of ours costs one event or effect, and no peer."""
+        """Call `function`. A fault of ours costs one event or effect, and no peer.
+
+        The story that waits for the outcome of a faulty effect is resumed with a failure.
+        """
         try:
             function(argument)
-        except Exception:  # noqa: BLE001 - the engine and a codec are called here
+        except Exception as error:  # noqa: BLE001 - the engine, a codec and records are called here
             self._note_fault(argument)
-            if isinstance(argument, Event) and not isinstance(argument, Tick):
-                self.post(Tick())  # for the stories that were to run after the faulty one
+            failure = f"a fault of specwire: {error!r}"
+            match argument:
+                case Commit(ticket=ticket):
+                    self._on_committed(Committed(0, (Failure(ticket, failure),)), 0)
+                case Ask(ticket=ticket):
+                    self.post(Answered(ticket, failure=failure))
 
     def _note_fault(self, about: object, error: BaseException | None = None) -> None:
         self._counters.faults += 1
         logger.error("a fault in handling %s", type(about).__name__, exc_info=error or True)
 
     def _take_turn(self) -> None:
-        """Perform effects and handle events, `EFFECTS` at most, and see to it that the others follow."""
+        """Perform effects and handle events, `EFFECTS` at most, and schedule the rest."""
         self._next_turn = None
         self._performing = True
         effects, events = self._effects, self._events
@@ -289,11 +296,11 @@ class Host(Service):
                 left -= 1
                 if effects:
                     effect = effects.popleft()
-                    self._guard(self._perform_by[type(effect)], effect)
+                    self._guard(self._perform, effect)
                 else:
                     self._guard(self._handle, events.popleft())
         finally:
-            self._sockets.settle()
+            self._guard(Sockets.settle, self._sockets)
             self._performing = False
         if self._is_live:
             if effects or events:
@@ -337,6 +344,9 @@ class Host(Service):
         self._set_timer()
 
     # ---- effects
+
+    def _perform(self, effect: HostEffect) -> None:
+        self._perform_by[type(effect)](effect)
 
     def _send(self, effect: Send) -> None:
         try:
@@ -382,10 +392,17 @@ class Host(Service):
         else:
             future.set_exception(effect.error)
 
+    def _force_end(self, reason: str) -> None:
+        """End, although the engine has not. A cancelled `stop` does not keep the host from ending."""
+        self._on_event(HostNotice(f"did not end within {self._settings.stop_s:g} s"))
+        self._end(Stop(reason))
+
     def _end(self, effect: Stop) -> None:
         self.state, self._is_live = HostState.STOPPING, False
         self._effects.clear()
         self._events.clear()
+        if self._stop_timer is not None:
+            self._stop_timer.cancel()
         self._releasing = self._loop.create_task(self._release(LINGER_S, effect.reason))
 
     # ---- store, and the end
@@ -428,6 +445,8 @@ class Host(Service):
         except StoreError as error:
             self._on_event(HostNotice(str(error)))
         finally:
-            await self._sockets.close(linger_s=linger_s)
-            self.state = HostState.STOPPED
-            self.stopped.set_result(reason)
+            try:
+                await self._sockets.close(linger_s=linger_s)
+            finally:
+                self.state = HostState.STOPPED
+                self.stopped.set_result(reason)

@@ -10,9 +10,10 @@ limit share a bounded rate, and the number of omitted events is logged with the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from time import monotonic
 from typing import ClassVar
+from weakref import WeakSet
 
 import msgspec
 
@@ -108,30 +109,40 @@ class EventLog:
 class EventStreams:
     """Events of one peer, as asynchronous iterators that end when the peer stops.
 
-    A stream that nobody reads keeps the newest `MAX_UNREAD` events; `lost` counts the others.
+    A stream that nobody reads keeps the newest `MAX_UNREAD` events; `lost` counts the others. A stream
+    that the program drops is forgotten.
     """
 
     def __init__(self) -> None:
         self.lost = 0
-        self._streams: set[asyncio.Queue[LogEvent | None]] = set()
+        self._ended = False
+        self._streams: WeakSet[asyncio.Queue[LogEvent | None]] = WeakSet()
 
-    def add(self, event: LogEvent | None) -> None:
-        """Add an event to every stream; None ends the streams."""
+    def add(self, event: LogEvent) -> None:
+        """Add an event to every stream."""
+        self._put(event)
+
+    def end(self) -> None:
+        """End every stream, and those that are read later."""
+        self._ended = True
+        self._put(None)
+
+    def read(self) -> AsyncGenerator[LogEvent, None]:
+        """Return a stream of the events from now on."""
+        stream: asyncio.Queue[LogEvent | None] = asyncio.Queue(MAX_UNREAD)
+        self._streams.add(stream)
+        if self._ended:
+            stream.put_nowait(None)
+        return _iterate(stream)
+
+    def _put(self, event: LogEvent | None) -> None:
         for stream in self._streams:
             if stream.full():
                 stream.get_nowait()
                 self.lost += 1
             stream.put_nowait(event)
 
-    def read(self) -> AsyncIterator[LogEvent]:
-        """Return a stream of the events from now on."""
-        stream: asyncio.Queue[LogEvent | None] = asyncio.Queue(MAX_UNREAD)
-        self._streams.add(stream)
-        return self._read(stream)
 
-    async def _read(self, stream: asyncio.Queue[LogEvent | None]) -> AsyncIterator[LogEvent]:
-        try:
-            while (event := await stream.get()) is not None:
-                yield event
-        finally:
-            self._streams.discard(stream)
+async def _iterate(stream: asyncio.Queue[LogEvent | None]) -> AsyncGenerator[LogEvent, None]:
+    while (event := await stream.get()) is not None:
+        yield event

@@ -14,7 +14,7 @@ import msgspec
 
 from specwire.runtime.kernel.commits import StoreSettings
 from specwire.runtime.transport.inflow import InflowBounds
-from specwire.runtime.transport.security import NULL, Security
+from specwire.runtime.transport.security import NULL, CurveServer, PlainServer, Security
 
 STOP_S = 10.0
 Handler = Callable[[Any], Coroutine[Any, Any, Any]]
@@ -40,7 +40,7 @@ class HostState(Enum):
 
 
 class Service:
-    """Base of what runs from `start` to `stop`; ``async with`` does both."""
+    """Base class of asynchronous services with `start` and `stop`; ``async with`` calls both."""
 
     async def start(self) -> None:
         """Begin."""
@@ -64,13 +64,14 @@ class ListenerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """A ROUTER and its limits. See `Router`, `Guard`, `Inflow` and `refuse_exposure`.
 
     Attributes:
-        endpoints: where to bind; a port may be ``*``.
+        endpoint: where to bind; the port may be ``*``.
+        max_frames: frames of a message that are kept; the codec gets no others.
         handover: a new connection with the routing id of an older one replaces it.
         names: name of each client by its public key.
         any_key: admit clients whose key is not in `names`.
     """
 
-    endpoints: tuple[str, ...]
+    endpoint: str
     security: Security = NULL
     insecure: bool = False
     names: Mapping[str, str] | None = None
@@ -103,7 +104,8 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that a host opens for its engine.
 
     Attributes:
-        listeners: by the name of the socket.
+        listeners: by the name of the socket. One guard admits the clients of all of them, so those with
+            PLAIN or CURVE have equal `names`, `any_key` and `passwords`; other settings raise ValueError.
         connections: settings of every `Connect`.
         store: None for an engine that emits no `Commit`.
         handlers: function that performs an `Ask`, by the type of the request.
@@ -115,3 +117,12 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     store: StoreSettings | None = None
     handlers: Mapping[type, Handler] = {}
     stop_s: float = STOP_S
+
+    def __post_init__(self) -> None:
+        clients = [
+            (one.names, one.any_key, one.passwords)
+            for one in self.listeners.values()
+            if isinstance(one.security, PlainServer | CurveServer)
+        ]
+        if any(one != clients[0] for one in clients):
+            raise ValueError("listeners with PLAIN or CURVE need equal `names`, `any_key` and `passwords`")

@@ -10,7 +10,8 @@ what ZeroMQ and the store allow:
   `PeerDisconnected`. The listener gets it after its next message to this peer.
 - A commit fails, or takes its time. Tickets become durable in order.
 
-Every message is encoded and decoded on its way.
+Every message is encoded and decoded on its way. `Commit.refusable` and `StoreFailing` are not simulated:
+every commit waits for the disk.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from specwire.runtime.kernel.events import (
     Tick,
 )
 from specwire.runtime.kernel.log import LogEvent
+from specwire.runtime.kernel.service import HandlerError
 from specwire.runtime.kernel.store import Failure
 
 Span = tuple[float, float]
@@ -89,6 +91,7 @@ class SimulatedNode:
         returned: results of `Simulator.call`, by the number of the call.
         records: what it committed, in order.
         stopped: the reason of its `Stop`; empty while it runs.
+        killed: it ended without a `Stop`, and what was not durable then is lost.
     """
 
     name: str
@@ -101,6 +104,7 @@ class SimulatedNode:
     returned: dict[int, Return] = field(default_factory=dict)
     records: list[Any] = field(default_factory=list)
     stopped: str = ""
+    killed: bool = False
     durable_at: float = 0.0
     timer_at: float | None = None
 
@@ -142,7 +146,7 @@ class Simulator:
 
         Args:
             listeners: endpoint of each listener, by the name of the socket.
-            handlers: perform an `Ask`, by the type of the request; OSError is a failure.
+            handlers: perform an `Ask`, by the type of the request; HandlerError and OSError are failures.
             restored: for `Started`.
         """
         node = self.nodes[name] = SimulatedNode(name, engine, codec, listeners or {}, handlers or {})
@@ -152,6 +156,7 @@ class Simulator:
     def kill(self, name: str) -> SimulatedNode:
         """End an engine without a word, and return what is left of it."""
         node = self.nodes.pop(name)
+        node.killed = True
         self._release(node, "killed")
         return node
 
@@ -244,8 +249,6 @@ class Simulator:
         if not link.is_open and sender != link.closed_by:
             return
         node, peer = link.other(sender)
-        if link.is_open and sender == link.near.name:
-            node.links.setdefault(peer, link)  # a ROUTER knows a peer by its first message
         try:
             for message in node.codec.decode(peer, frames):
                 self.post(node, MessageReceived(peer, message))
@@ -298,7 +301,7 @@ class Simulator:
         fails = self._random.random() < self.disturbances.failed_commits
 
         def settle() -> None:
-            if not fails:
+            if not fails and not node.killed:
                 node.records += effect.records
             failures = (Failure(effect.ticket, "the disk is full"),) if fails else ()
             self.post(node, Committed(effect.ticket, failures))
@@ -308,8 +311,8 @@ class Simulator:
     def _answer(self, node: SimulatedNode, effect: Ask) -> None:
         try:
             answered = Answered(effect.ticket, node.handlers[type(effect.request)](effect.request))
-        except OSError as error:
-            answered = Answered(effect.ticket, failure=str(error))
+        except (HandlerError, OSError) as error:
+            answered = Answered(effect.ticket, failure=str(error) or type(error).__name__)
         self.post(node, answered)
 
     def _release(self, node: SimulatedNode, reason: str) -> None:

@@ -94,7 +94,7 @@ class Sockets:
         self._handler, self._settings, self._tap = handler, connections, tap
         self._context = TransportContext()
         self._guard: Guard | None = None
-        self._listeners: dict[str, tuple[Router, Arrivals, tuple[str, ...]]] = {}
+        self._listeners: dict[str, tuple[Router, Arrivals, str]] = {}
         self._dealers: dict[str, Dealer] = {}
         self._keys: dict[str, ServerKeys] = {}
         self._paused = False
@@ -116,14 +116,13 @@ class Sockets:
             self.octets_out + traffic.octets_out,
         )
 
-    def listen(self, name: str, settings: ListenerSettings) -> tuple[str, ...]:
-        """Bind a listener; return its endpoints as bound.
+    def listen(self, name: str, settings: ListenerSettings) -> str:
+        """Bind a listener; return its endpoint as bound.
 
         Raises:
-            TransportError: an endpoint cannot be bound, or requires CURVE (ExposureError).
+            TransportError: the endpoint cannot be bound, or requires CURVE (ExposureError).
         """
-        for endpoint in settings.endpoints:
-            refuse_exposure(endpoint, settings.security, insecure=settings.insecure)
+        refuse_exposure(settings.endpoint, settings.security, insecure=settings.insecure)
         self._start_guard(settings)
         on_gone = self._handler.on_gone
         router = Router(
@@ -152,8 +151,8 @@ class Sockets:
         except TransportError:
             router.close()
             raise
-        self._listeners[name] = router, arrivals, ()
-        bound = tuple(router.bind(endpoint) for endpoint in settings.endpoints)
+        self._listeners[name] = router, arrivals, ""
+        bound = router.bind(settings.endpoint)
         self._listeners[name] = router, arrivals, bound
         return bound
 
@@ -229,7 +228,7 @@ class Sockets:
         """Bind every CURVE listener again with other keys; raises TransportError."""
         for router, _, bound in tuple(self._listeners.values()):
             if router.link.encrypted:
-                await change_keys(router.link, keys, bound, self._handler.on_refused)
+                await change_keys(router.link, keys, (bound,), self._handler.on_refused)
 
     async def close(self, *, linger_s: float) -> None:
         """Close everything; queued messages are sent for at most `linger_s`."""

@@ -79,7 +79,7 @@ class ProcessStatus(msgspec.Struct, frozen=True):
 
 
 class ProcessClock:
-    """Age of the process of a peer that starts now."""
+    """Start time and uptime of a peer. Create it when the peer starts."""
 
     def __init__(self) -> None:
         self._started = datetime.now(UTC).isoformat(timespec="seconds")
@@ -106,7 +106,7 @@ class HostCounters(msgspec.Struct):
 
 
 class HostStatus(msgspec.Struct, frozen=True):
-    """How a host is; the part that the status of every peer has."""
+    """Status of a host, included in the status of every peer."""
 
     process: ProcessStatus
     endpoints: Mapping[str, str]

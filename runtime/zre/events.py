@@ -14,6 +14,7 @@ class PeerEntered(LogEvent, frozen=True):
     name: str
     endpoint: str
     headers: Mapping[str, str] = {}
+    limit = "more peers entered"
     text = "{0.name} ({0.peer:.8}) entered at {0.endpoint}"
 
 
@@ -23,6 +24,7 @@ class PeerExited(LogEvent, frozen=True):
     peer: str
     name: str
     reason: str
+    limit = "more peers exited"
     text = "{0.name} ({0.peer:.8}) exited: {0.reason}"
 
 
@@ -32,6 +34,7 @@ class GroupJoined(LogEvent, frozen=True):
     peer: str
     name: str
     group: str
+    limit = "more groups were joined"
     text = "{0.name} joined {0.group}"
 
 

@@ -20,6 +20,7 @@ from specwire.runtime.kernel.status import HostStatus, Measure
 from specwire.runtime.transport.endpoint import fault_in_endpoint, resolve_endpoint
 from specwire.runtime.transport.inflow import InflowBounds
 from specwire.runtime.zre.rules import (
+    LONGEST_TEXT_OCTETS,
     MAILBOX,
     LocalNode,
     SetMembership,
@@ -27,12 +28,14 @@ from specwire.runtime.zre.rules import (
     WhisperTo,
     ZreError,
     ZreSettings,
+    fault_in_mailbox,
     react,
 )
 
 MAX_FRAMES = 64
+"""Most frames of a message. The content of WHISPER or SHOUT has one less."""
+
 HIGH_WATER = 3000
-LONGEST_GROUP_OCTETS = 255
 
 
 class RemoteStatus(msgspec.Struct, frozen=True):
@@ -70,7 +73,7 @@ class ZrePeer(Service):
         uuid: of this node, in hexadecimal; other peers know it by this.
 
     Raises:
-        ValueError: an endpoint is none, or `bind` names no host.
+        ValueError: see `check_settings`.
     """
 
     def __init__(
@@ -80,7 +83,7 @@ class ZrePeer(Service):
         on_event: Callable[[LogEvent], None] = lambda event: None,
         tap: Recorder | None = None,
     ) -> None:
-        check_endpoints(settings)
+        check_settings(settings)
         self._settings, self._on_event = settings, on_event
         self._node = LocalNode(uuid4().bytes, settings)
         self.uuid = self._node.uuid.hex()
@@ -89,16 +92,16 @@ class ZrePeer(Service):
             message_octets=settings.frame_octets, legal_octets=MAX_FRAMES * settings.frame_octets
         )
         mailbox = ListenerSettings(
-            endpoints=(settings.bind,),
+            endpoint=settings.bind,
             insecure=True,  # ZRE has no authentication; the default is loopback
             bounds=bounds,
             frame_octets=settings.frame_octets,
-            max_frames=MAX_FRAMES,
+            max_frames=MAX_FRAMES + 1,  # one more, which the codec refuses
             handover=True,
         )
         self._host = Host(
             StoryEngine(partial(react, self._node)),
-            PackageCodec(zre),
+            PackageCodec(zre, max_frames=MAX_FRAMES),
             HostSettings(listeners={MAILBOX: mailbox}, connections=ConnectionSettings(high_water=HIGH_WATER)),
             on_event=self._emit,
             tap=None if tap is None else MessageTap(tap, received_as="P", sent_as="P"),
@@ -109,16 +112,21 @@ class ZrePeer(Service):
 
         Raises:
             TransportError: the mailbox cannot be bound, or a host name is unknown.
+            HostStoppedError: the peer was started or stopped before.
         """
-        self._node.settings = await resolve_endpoints(self._settings)
-        await self._host.start()
+        try:
+            self._node.settings = await resolve_endpoints(self._settings)
+            await self._host.start()
+        except BaseException:
+            self._streams.end()
+            raise
 
     async def stop(self) -> None:
         """Disconnect from every peer."""
         try:
             await self._host.stop()
         finally:
-            self._streams.add(None)
+            self._streams.end()
 
     async def join(self, group: str) -> None:
         """Join a group; raises ZreError for a name that is too long."""
@@ -129,20 +137,28 @@ class ZrePeer(Service):
         await self._host.call(SetMembership(group, False))
 
     async def whisper(self, peer: str, content: Sequence[bytes]) -> None:
-        """Send frames to a peer, by its UUID in hexadecimal; raises ZreError if it is unknown."""
+        """Send frames to a peer, by its UUID in hexadecimal.
+
+        Raises:
+            ZreError: the peer is unknown, or there are too many frames.
+        """
         try:
             uuid = bytes.fromhex(peer)
         except ValueError:
             raise ZreError(f"{peer!r} is no UUID in hexadecimal") from None
-        await self._host.call(WhisperTo(uuid, tuple(content)))
+        await self._host.call(WhisperTo(uuid, checked_content(content)))
 
     async def shout(self, group: str, content: Sequence[bytes]) -> int:
-        """Send frames to the peers in a group; return their number."""
-        count: int = await self._host.call(ShoutTo(checked_group(group), tuple(content)))
+        """Send frames to the peers in a group; return the number of peers.
+
+        Raises:
+            ZreError: the name of the group is too long, or there are too many frames.
+        """
+        count: int = await self._host.call(ShoutTo(checked_group(group), checked_content(content)))
         return count
 
     def events(self) -> AsyncIterator[LogEvent]:
-        """Return an iterator over the events from now on, which ends when this node stops."""
+        """Return an iterator over the events from now on, which ends when this node stops or cannot start."""
         return self._streams.read()
 
     async def reload(self, settings: ZreSettings) -> None:
@@ -151,7 +167,7 @@ class ZrePeer(Service):
         Raises:
             ValueError, TransportError: as for the first settings; nothing is changed.
         """
-        check_endpoints(settings)
+        check_settings(settings)
         self._host.reload(await resolve_endpoints(settings))
 
     def status(self) -> ZreStatus:
@@ -184,16 +200,35 @@ class ZrePeer(Service):
 
 def checked_group(group: str) -> str:
     """Return the name of a group; raises ZreError if it is too long."""
-    if len(group.encode()) > LONGEST_GROUP_OCTETS:
-        raise ZreError(f"the name of a group has at most {LONGEST_GROUP_OCTETS} octets")
+    if len(group.encode()) > LONGEST_TEXT_OCTETS:
+        raise ZreError(f"the name of a group has at most {LONGEST_TEXT_OCTETS} octets")
     return group
 
 
-def check_endpoints(settings: ZreSettings) -> None:
-    """Raise ValueError for an endpoint that is none, and a `bind` that other peers cannot connect to."""
-    for endpoint, listening in ((settings.bind, True), *((one, False) for one in settings.endpoint)):
-        if fault := fault_in_endpoint(endpoint, listening=listening):
+def checked_content(content: Sequence[bytes]) -> tuple[bytes, ...]:
+    """Return the frames of a message; raises ZreError if there are too many."""
+    if len(content) >= MAX_FRAMES:
+        raise ZreError(f"a message has at most {MAX_FRAMES - 1} frames")
+    return tuple(content)
+
+
+def check_settings(settings: ZreSettings) -> None:
+    """Raise ValueError for settings with which a peer cannot work.
+
+    These are an endpoint that is none, a `bind` that other peers cannot connect to, and a text of more
+    octets than a message has room for.
+    """
+    if fault := fault_in_endpoint(settings.bind, listening=True):
+        raise ValueError(f"{settings.bind!r} {fault}")
+    for endpoint in settings.endpoint:
+        if fault := fault_in_mailbox(endpoint):
             raise ValueError(f"{endpoint!r} {fault}")
+    for text in (settings.name or "", *settings.groups, *settings.headers):
+        if len(text.encode()) > LONGEST_TEXT_OCTETS:
+            raise ValueError(
+                f"{text!r} is too long: the name, a group and the name of a header have at most "
+                f"{LONGEST_TEXT_OCTETS} octets"
+            )
     if settings.bind.startswith(("tcp://*", "tcp://0.0.0.0", "tcp://[::]")):
         raise ValueError(f"{settings.bind}: name the address to which other peers connect")
 

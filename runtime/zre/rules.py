@@ -26,6 +26,7 @@ import msgspec
 from specwire.generated.zre import AnyMessage, Hello, Join, Leave, Ping, PingOk, Shout, Whisper
 from specwire.runtime.kernel.effects import (
     TIMED_OUT,
+    Cancel,
     Connect,
     DropPeer,
     Fork,
@@ -47,6 +48,7 @@ from specwire.runtime.kernel.events import (
     PeerDisconnected,
     PeerId,
     Reloaded,
+    SendFailed,
     Started,
     Stopping,
 )
@@ -57,12 +59,14 @@ from specwire.runtime.transport.endpoint import fault_in_endpoint
 from specwire.runtime.zre import events
 
 MAILBOX = "mailbox"
+DIAL = "dial"
 LAST_SEQUENCE = 0xFFFF
 MAX_GROUPS = 1000
 AGAIN_S = 1.0
-"""A known peer may greet again after this time. Each greeting opens a connection."""
+"""A peer may greet again after this time. Each greeting opens a connection."""
 
-Text = Annotated[str, msgspec.Meta(max_length=255, description="Text of at most 255 octets.")]
+LONGEST_TEXT_OCTETS = 255
+Text = Annotated[str, msgspec.Meta(max_length=LONGEST_TEXT_OCTETS, description="Text of at most 255 octets.")]
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=86_400, description="Time in seconds.")]
 
 
@@ -92,7 +96,7 @@ class ZreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     name: Annotated[Text | None, Setting(help="Public name; default: the first digits of the UUID.")] = None
     headers: Annotated[
         Mapping[str, str],
-        Setting(help="Properties told to every peer, such as {role = 'gateway'}.", rare=True),
+        Setting(help="Properties sent to every peer, such as {role = 'gateway'}.", rare=True),
     ] = {}
     evasive_after: Annotated[
         Seconds,
@@ -111,7 +115,7 @@ class ZreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class ZreError(Exception):
-    """A message cannot be sent: the peer is unknown, or the node is not in the group."""
+    """A call failed: the peer is unknown, the name of the group is too long, or there are too many frames."""
 
 
 class SetMembership(msgspec.Struct, frozen=True):
@@ -143,7 +147,6 @@ class Remote:
     connection: PeerId
     endpoint: str
     heard: float
-    entered: float = 0.0
     sent: int = 0
     received: int = 1
     name: str = ""
@@ -169,7 +172,12 @@ class Remote:
 
 @dataclass
 class LocalNode:
-    """State of this node; `dialing` has the greeted endpoints that have not greeted back."""
+    """State of this node.
+
+    Attributes:
+        dialing: the greeted endpoints that have not greeted back.
+        greeted: time of each HELLO that was accepted within `AGAIN_S`, by UUID, in order of time.
+    """
 
     uuid: bytes
     settings: ZreSettings
@@ -179,6 +187,7 @@ class LocalNode:
     groups: dict[str, None] = field(default_factory=dict)
     peers: dict[bytes, Remote] = field(default_factory=dict)
     dialing: dict[str, Remote] = field(default_factory=dict)
+    greeted: dict[bytes, float] = field(default_factory=dict)
     connections: int = 0
 
     def find(self, peer: PeerId) -> Remote | None:
@@ -194,9 +203,10 @@ def react(node: LocalNode, event: Event) -> Story:
         case MessageMalformed(peer=peer, reason=reason):
             yield Log(events.MessageIgnored(peer.routing_id[1:].hex(), reason))
         case PeerDisconnected(peer=connection, reason=reason):
-            yield Wake(connection, reason)  # of `keep_dialing`
-            for remote in [one for one in node.peers.values() if one.connection == connection]:
-                yield from remove(node, remote, reason)
+            yield from lose(node, connection, reason)
+        case SendFailed(peer=connection, reason=reason):  # its number is used: the next would be a gap
+            yield DropPeer(connection)
+            yield from lose(node, connection, reason)
         case Called(call=call, request=request):
             yield from answer(node, call, request)
         case Started(endpoints=endpoints):
@@ -204,7 +214,7 @@ def react(node: LocalNode, event: Event) -> Story:
             node.name = node.name or node.settings.name or node.uuid.hex()[:6].upper()
             node.groups = dict.fromkeys(node.settings.groups)
             for endpoint in node.settings.endpoint:
-                yield Fork(keep_dialing(node, endpoint))
+                yield Fork(keep_dialing(node, endpoint), (DIAL, endpoint))
         case Reloaded(settings=settings):
             yield from reload(node, settings)
         case Stopping(reason=reason):
@@ -246,7 +256,7 @@ def keep_dialing(node: LocalNode, endpoint: str) -> Story:
         at, told = policy.fail(reason, (yield Now()), answered=answered)
         if told and not answered:
             yield Log(events.NotReached(endpoint, told))
-        yield Wait(("dial", endpoint), at)
+        yield Wait((DIAL, endpoint), at)
 
 
 def receive(node: LocalNode, peer: PeerId, message: AnyMessage) -> Story:
@@ -262,11 +272,14 @@ def receive(node: LocalNode, peer: PeerId, message: AnyMessage) -> Story:
     remote = node.find(peer)
     if remote is None:
         return  # "silently ignore any commands that precede a HELLO command"
-    expected = remote.received + 1
+    expected = (remote.received + 1) & LAST_SEQUENCE
     if not remote.is_next(message.sequence):
         yield from expel(node, remote, f"sent message {message.sequence} instead of {expected}")
         return
-    remote.heard, remote.evasive = (yield Now()), False
+    remote.heard = yield Now()
+    if remote.evasive:
+        remote.evasive = False
+        yield Wake(("watch", remote.uuid))
     match message:
         case Whisper(content=content):
             yield Log(events.Whispered(remote.label, remote.name, content))
@@ -289,17 +302,17 @@ def on_hello(node: LocalNode, uuid: bytes, hello: Hello) -> Story:
     """A peer greets: connect to it, unless it answers our own greeting."""
     now, known = (yield Now()), node.peers.get(uuid)
     fault = fault_in_hello(node, uuid, hello)
-    if known is not None and now - known.entered < AGAIN_S:
-        fault = "another HELLO came just before"
+    fault = fault or fault_in_rate(node, uuid, now)
     if fault:
         yield Log(events.MessageIgnored(uuid.hex(), fault))
         return
+    node.greeted[uuid] = now
     if known is not None:
         yield from expel(node, known, "started again")
     remote = node.dialing.pop(hello.endpoint, None)
     if remote is None:
         remote = yield from greet(node, uuid, hello.endpoint)
-    remote.uuid, remote.heard, remote.entered = uuid, now, now
+    remote.uuid, remote.heard = uuid, now
     remote.name, remote.headers = hello.name, dict(hello.headers)
     remote.groups = set(hello.groups)
     node.peers[uuid] = remote
@@ -315,7 +328,7 @@ def fault_in_hello(node: LocalNode, uuid: bytes, hello: Hello) -> str:
         return "it is this peer"
     if hello.sequence != 1:
         return f"HELLO has the number {hello.sequence} instead of 1"
-    if fault := fault_in_endpoint(hello.endpoint, listening=False):
+    if fault := fault_in_mailbox(hello.endpoint):
         return f"its endpoint {hello.endpoint!r} {fault}"
     if hello.endpoint.partition(":")[0] != node.endpoint.partition(":")[0]:
         return f"its endpoint {hello.endpoint!r} has another transport than {node.endpoint}"
@@ -323,6 +336,25 @@ def fault_in_hello(node: LocalNode, uuid: bytes, hello: Hello) -> str:
         return f"it is in more than {MAX_GROUPS} groups"
     if len(node.peers) >= node.settings.max_peers and uuid not in node.peers:
         return f"there are {node.settings.max_peers} peers already"
+    return ""
+
+
+def fault_in_mailbox(endpoint: str) -> str | None:
+    """Return why a peer cannot connect to an endpoint, None where it may try."""
+    if ";" in endpoint:
+        return "names a source address: write tcp://HOST:PORT"
+    return fault_in_endpoint(endpoint, listening=False)
+
+
+def fault_in_rate(node: LocalNode, uuid: bytes, now: float) -> str:
+    """Return why a HELLO comes too early, "" where it does not. A peer that is expelled may not hurry either."""
+    greeted = node.greeted
+    while greeted and now - next(iter(greeted.values())) >= AGAIN_S:
+        del greeted[next(iter(greeted))]
+    if uuid in greeted:
+        return "another HELLO came just before"
+    if len(greeted) >= node.settings.max_peers:
+        return f"{len(greeted)} peers have greeted just before"
     return ""
 
 
@@ -346,6 +378,13 @@ def expel(node: LocalNode, remote: Remote, reason: str) -> Story:
     yield from remove(node, remote, reason)
     yield DropPeer(remote.connection)
     yield Wake(remote.connection, reason)
+
+
+def lose(node: LocalNode, connection: PeerId, reason: str) -> Story:
+    """Handle that a connection is closed."""
+    yield Wake(connection, reason)  # of `keep_dialing`
+    for remote in [one for one in node.peers.values() if one.connection == connection]:
+        yield from remove(node, remote, reason)
 
 
 def remove(node: LocalNode, remote: Remote, reason: str) -> Story:
@@ -388,9 +427,18 @@ def set_membership(node: LocalNode, group: str, is_member: bool) -> Story:
 
 
 def reload(node: LocalNode, settings: ZreSettings) -> Story:
-    """Apply other settings: groups, new endpoints, and times. Name, headers and bind need a restart."""
+    """Apply other settings: groups, endpoints, and times. Name, headers and bind need a restart.
+
+    A peer at a removed endpoint stays connected, and is not greeted again when it has gone.
+    """
     before, node.settings = node.settings, settings
     for group in (*before.groups, *settings.groups):
         yield from set_membership(node, group, group in settings.groups)
+    for endpoint in [one for one in before.endpoint if one not in settings.endpoint]:
+        yield Cancel((DIAL, endpoint))
+        if (remote := node.dialing.pop(endpoint, None)) is not None:
+            yield DropPeer(remote.connection)
     for endpoint in [one for one in settings.endpoint if one not in before.endpoint]:
-        yield Fork(keep_dialing(node, endpoint))
+        yield Fork(keep_dialing(node, endpoint), (DIAL, endpoint))
+    for uuid in node.peers:
+        yield Wake(("watch", uuid))

@@ -57,7 +57,7 @@ class Echo:
 
 async def serve_kernel() -> None:
     """Echo with the kernel until standard input ends."""
-    listener = ListenerSettings(endpoints=("tcp://127.0.0.1:*",))
+    listener = ListenerSettings(endpoint="tcp://127.0.0.1:*")
     settings = HostSettings(listeners={"front": listener})
     async with Host(Echo(), PackageCodec(zre), settings, on_event=print) as host:
         print(host.status().endpoints["front"], flush=True)

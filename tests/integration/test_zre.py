@@ -13,13 +13,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+import zmq
 
 from specwire.runtime.kernel.log import LogEvent
+from specwire.runtime.kernel.service import HostStoppedError
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.zre import ZreError, ZrePeer, ZreSettings
 from specwire.runtime.zre.events import (
     GroupJoined,
     GroupLeft,
+    MessageIgnored,
     PeerEntered,
     PeerExited,
     Shouted,
@@ -62,6 +65,12 @@ def test_two_peers() -> None:
                 assert (await next_of(at_alice, PeerEntered)).name == "bob"
                 await alice.whisper(bob.uuid, [b"", b"\xff" * 70_000])
                 assert (await next_of(at_bob, Whispered)).content == (b"", b"\xff" * 70_000)
+                longest = [b"%d" % number for number in range(63)]
+                await alice.whisper(bob.uuid, longest)
+                assert (await next_of(at_bob, Whispered)).content == tuple(longest)
+                for call in (alice.whisper(bob.uuid, [*longest, b""]), alice.shout("chat", [*longest, b""])):
+                    with pytest.raises(ZreError, match="at most 63 frames"):
+                        await call
                 assert await bob.shout("chat", [b"hello"]) == 1
                 assert await next_of(at_alice, Shouted) == Shouted(bob.uuid, "bob", "chat", (b"hello",))
                 await bob.leave("chat")
@@ -79,6 +88,23 @@ def test_two_peers() -> None:
                 with pytest.raises(ZreError, match="255 octets"):
                     await alice.join("é" * 128)
             assert (await next_of(at_alice, PeerExited)).name == "bob"
+
+    run(story)
+
+
+def test_message_of_too_many_frames() -> None:
+    """Refused as a whole: no part of it is a message."""
+
+    async def story() -> None:
+        async with peer("alice") as alice:
+            events = alice.events()
+            with zmq.Context() as context, context.socket(zmq.DEALER) as them:
+                them.setsockopt(zmq.LINGER, 0)
+                them.setsockopt(zmq.ROUTING_ID, b"\x01" + bytes(16))
+                them.connect(alice.status().endpoint)
+                them.send_multipart([b"\xaa\xa1\x02\x02\x00\x02", *[b"frame"] * 100])
+                assert "64" in (await next_of(events, MessageIgnored)).reason
+            assert alice.status().host.counters.malformed == 1
 
     run(story)
 
@@ -106,6 +132,11 @@ def test_settings_that_cannot_work() -> None:
         peer("alice", "nonsense")
     with pytest.raises(ValueError, match="name the address to which other peers connect"):
         peer("alice", bind="tcp://*:5670")
+    with pytest.raises(ValueError, match="names a source address"):
+        peer("alice", "tcp://127.0.0.1:0;127.0.0.1:5670")
+    for text in ({"name": "é" * 128}, {"groups": ("é" * 128,)}, {"headers": {"é" * 128: "value"}}):
+        with pytest.raises(ValueError, match="at most 255 octets"):
+            ZrePeer(ZreSettings(**text))
 
     async def story() -> None:
         with pytest.raises(TransportError, match=r"tcp://no-such-host\.invalid:1"):
@@ -165,6 +196,28 @@ def test_command(tmp_path: Path) -> None:
         line_with(alice, "bob")
         alice.send_signal(signal.SIGINT)
     assert alice.returncode == 0
+
+
+def test_events_of_a_peer_that_does_not_run() -> None:
+    """They end: after a start that fails, after a stop, and for a peer that was stopped while it started."""
+
+    async def story() -> None:
+        async with peer("alice") as alice:
+            taken = peer("bob", bind=alice.status().endpoint)
+            events = taken.events()
+            with pytest.raises(TransportError, match="cannot listen on"):
+                await taken.start()
+            assert [event async for event in events] == []
+        assert [event async for event in alice.events()] == []
+
+        early = peer("carol", alice.status().endpoint.replace("127.0.0.1", "localhost"))
+        starting = asyncio.create_task(early.start())
+        await asyncio.sleep(0)  # it resolves the host name
+        await early.stop()
+        with pytest.raises(HostStoppedError, match="the host is stopped; it runs once"):
+            await starting
+
+    run(story)
 
 
 # ---- zeromq-pyre: it has no way to connect by endpoint, so its node listens on loopback, and ours greets it

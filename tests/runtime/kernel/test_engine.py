@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from math import inf
 
 import pytest
 from hypothesis import given
@@ -314,7 +315,9 @@ def test_fault_costs_one_story() -> None:
     with pytest.raises(RuntimeError, match="fault"):
         effects.extend(engine.handle(Called(1, ""), 0.0))
     assert texts(effects) == ["before the fault"]
+    assert engine.deadline() == -inf, "the other story is due"
     assert texts(handle(engine, Tick())) == ["healthy"]
+    assert engine.deadline() is None
 
 
 @given(st.lists(st.sampled_from(["durable", "full", "cancel"]), max_size=12), st.data())

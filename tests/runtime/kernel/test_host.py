@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
@@ -54,16 +55,17 @@ from specwire.runtime.kernel.service import (
     HostStoppedError,
     ListenerSettings,
 )
-from specwire.runtime.kernel.sockets import MessageTap
+from specwire.runtime.kernel.sockets import MessageTap, Sockets
 from specwire.runtime.kernel.store import Execute, Schema, Statement
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.keys import KeyPair
+from specwire.runtime.transport.router import Router
 from specwire.runtime.transport.security import CurveClient, CurveServer
 from tests.runtime.kernel.store.stores import run
 
 pytestmark = pytest.mark.peers
 
-FRONT = ListenerSettings(endpoints=("tcp://127.0.0.1:*",))
+FRONT = ListenerSettings(endpoint="tcp://127.0.0.1:*")
 PING = bytes.fromhex("aaa1 06 02 0007")
 """ZRE PING with the number 7, written by hand after RFC 36."""
 
@@ -87,7 +89,9 @@ class WordRecords:
     schema = Schema(1, ("CREATE TABLE word (word TEXT PRIMARY KEY)",))
 
     def statements(self, record: str) -> Sequence[Statement]:
-        """Return one INSERT."""
+        """Return one INSERT; one word is a fault of the records."""
+        if record == "bug":
+            raise RuntimeError("a fault of the records")
         return (Execute("INSERT INTO word VALUES (?)", (record,)),)
 
     def load(self, connection: sqlite3.Connection) -> list[str]:
@@ -106,6 +110,9 @@ def react(event: Event) -> Story:
         case Called(call=call, request=("ask", word)):
             answered = yield from ask(Query(word))
             yield Return(call, answered.value or answered.failure)
+        case Called(call=call, request="unheard"):
+            answered = yield from ask(call)
+            yield Return(call, answered.failure)
         case Called(call=call, request=("sleep", seconds)):
             yield Wait(call, (yield Now()) + seconds)
             yield Return(call, "slept")
@@ -120,6 +127,7 @@ def react(event: Event) -> Story:
         case Called(call=call, request="never"):
             yield Wait("never")
         case Called(call=call, request="fault"):
+            yield Fork(faulty())
             yield Fork(fork(call))
             raise RuntimeError("a fault of the engine")
         case Called(call=call, request="error"):
@@ -133,8 +141,15 @@ def react(event: Event) -> Story:
             yield Log(Happened(event))
 
 
+def faulty() -> Story:
+    """Have another fault."""
+    yield Wait("a moment", (yield Now()))
+    raise RuntimeError("another fault of the engine")
+
+
 def fork(call: int) -> Story:
-    """Answer a call."""
+    """Answer a call; this story and `faulty` are due at one time."""
+    yield Wait("another moment", (yield Now()))
     yield Return(call, "after the fault")
 
 
@@ -280,6 +295,8 @@ def test_calls() -> None:
         assert case.host.status().counters.faults == 0
         assert await call(("ask", "bug")) == "a fault of the handler"
         assert case.host.status().counters.faults == 1
+        assert await call("unheard") == "a fault of specwire: KeyError(<class 'int'>)"
+        assert case.host.status().counters.faults == 2
 
     with_case(story)
 
@@ -290,11 +307,14 @@ def test_fault_of_the_engine_costs_one_story(caplog: pytest.LogCaptureFixture) -
     async def story(case: Case) -> None:
         assert await case.host.call("fault") == "after the fault"
         assert await case.host.call(("ask", "word")) == "WORD"
-        assert case.host.status().counters.faults == 1
+        assert case.host.status().counters.faults == 2
 
     with_case(story)
-    (record,) = [one for one in caplog.records if one.name == module.__name__]
-    assert record.exc_text is not None and "a fault of the engine" in record.exc_text
+    traces = [str(one.exc_text) for one in caplog.records if one.name == module.__name__]
+    assert [trace.rpartition("RuntimeError: ")[2] for trace in traces] == [
+        "a fault of the engine",
+        "another fault of the engine",
+    ]
 
 
 def test_fault_of_a_codec_costs_one_message() -> None:
@@ -379,6 +399,47 @@ def test_commits_are_durable_before_they_are_answered(tmp_path: Path) -> None:
     with_case(again, store=stored(tmp_path))
 
 
+def test_fault_of_the_records_is_not_acknowledged(tmp_path: Path) -> None:
+    """The record fails, although later ones are durable."""
+
+    async def story(case: Case) -> None:
+        outcomes = await asyncio.gather(*[case.host.call(("commit", word)) for word in ("a", "bug", "c")])
+        fault = "a fault of specwire: RuntimeError('a fault of the records')"
+        assert outcomes == ["durable", fault, "durable"]
+        counters = case.host.status().counters
+        assert (counters.commits, counters.failed_commits, counters.faults) == (2, 1, 1)
+
+    with_case(story, store=stored(tmp_path))
+
+
+def test_faults_of_effects_and_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An effect that the host does not know, and sockets that raise, do not end the turns."""
+
+    class Strange:
+        def handle(self, event: Event, now: float) -> Iterable[Any]:
+            match event:
+                case Called(call=call):
+                    return ("no effect", Return(call, "done"))
+                case Stopping(reason=reason):
+                    return (Stop(reason),)
+            return ()
+
+        def deadline(self) -> float | None:
+            return None
+
+    async def story() -> None:
+        settings = HostSettings(listeners={"front": FRONT})
+        async with Host(Strange(), PackageCodec(zre), settings, on_event=print) as host:
+            assert await host.call("first") == "done"
+            with monkeypatch.context() as patch:
+                patch.setattr(Router, "settle", lambda router: 1 / 0)
+                assert await host.call("second") == "done"
+            assert await host.call("third") == "done"
+            assert host.status().counters.faults == 4
+
+    run(story)
+
+
 def test_reload_reaches_the_engine() -> None:
     """As an event, with whatever the peer's settings are."""
 
@@ -421,9 +482,7 @@ def new_keys() -> KeyPair:
 def test_curve_and_other_keys() -> None:
     """A host proves a key, and changes it while it runs; a client that expects both connects to both."""
     old, new, ours = new_keys(), new_keys(), new_keys()
-    server = ListenerSettings(
-        endpoints=FRONT.endpoints, security=CurveServer(old), names={ours.public: "ours"}
-    )
+    server = ListenerSettings(endpoint=FRONT.endpoint, security=CurveServer(old), names={ours.public: "ours"})
     client = ConnectionSettings(security=CurveClient(ours, old.public, (new.public,)))
 
     async def story(case: Case) -> None:
@@ -511,7 +570,7 @@ def test_start_that_fails_releases_everything(tmp_path: Path) -> None:
 
     async def story(case: Case) -> None:
         async with AsyncExitStack() as stack:
-            taken = ListenerSettings(endpoints=(case.endpoint,))
+            taken = ListenerSettings(endpoint=case.endpoint)
             other = Case(stack, listeners={"front": taken}, store=stored(tmp_path))
             with pytest.raises(TransportError, match="cannot listen on"):
                 await other.host.start()
@@ -610,6 +669,67 @@ def test_engine_that_does_not_end_is_ended() -> None:
         assert await host.stopped == "enough"
 
     run(story)
+
+
+def test_cancelled_stop_still_ends_the_host() -> None:
+    """A second `stop` returns when the host was ended by force."""
+
+    class Stubborn:
+        def handle(self, event: Event, now: float) -> Iterable[HostEffect]:
+            return ()
+
+        def deadline(self) -> float | None:
+            return None
+
+    async def story() -> None:
+        settings = HostSettings(listeners={"front": FRONT}, stop_s=0.05)
+        host = Host(Stubborn(), PackageCodec(zre), settings, on_event=print)
+        await host.start()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(host.stop("first"), 0.001)
+        await host.stop("second")
+        assert await host.stopped == "first"
+        with pytest.raises(HostStoppedError, match="the host is stopped; it runs once"):
+            await host.start()
+
+    run(story)
+
+
+def test_sockets_that_cannot_be_closed_do_not_keep_stop_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`stop` returns, and the loop reports the error of the task."""
+
+    async def story(case: Case) -> None:
+        errors: list[Any] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, about: errors.append(about["exception"]))
+        close = Sockets.close
+
+        async def faulty(self: Sockets, *, linger_s: float) -> None:
+            await close(self, linger_s=linger_s)
+            raise RuntimeError("a fault in closing")
+
+        monkeypatch.setattr(Sockets, "close", faulty)
+        await stopped(case)
+        del case.host
+        gc.collect()
+        assert [str(error) for error in errors] == ["a fault in closing"]
+
+    async def start_and_stop() -> None:
+        async with AsyncExitStack() as stack:
+            case = Case(stack)
+            await case.host.start()
+            await story(case)
+
+    run(start_and_stop)
+
+
+def test_secure_listeners_admit_the_same_clients() -> None:
+    """There is one guard for all of them; a listener without security has no part in it."""
+    one = ListenerSettings(endpoint=FRONT.endpoint, security=CurveServer(new_keys()), names={"key": "one"})
+    HostSettings(listeners={"front": FRONT, "one": one, "two": one})
+    for change in ({"names": {"key": "two"}}, {"any_key": True}, {"passwords": {"one": "secret"}}):
+        other = msgspec.structs.replace(one, **change)
+        with pytest.raises(ValueError, match="need equal `names`"):
+            HostSettings(listeners={"front": FRONT, "one": one, "two": other})
 
 
 def test_last_messages_leave() -> None:

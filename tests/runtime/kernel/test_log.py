@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
+import weakref
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -95,9 +97,32 @@ def test_streams() -> None:
         streams.add(Opened("a"))
         second = streams.read()
         streams.add(Opened("b"))
-        streams.add(None)
+        streams.end()
         assert [event async for event in first] == [Opened("a"), Opened("b")]
         assert [event async for event in second] == [Opened("b")]
+        assert [event async for event in streams.read()] == [], "they have ended"
+
+    asyncio.run(story())
+
+
+def test_dropped_streams_are_forgotten() -> None:
+    """Whether they were iterated or not, they hold no events."""
+
+    class Light(LogEvent, frozen=True, weakref=True):
+        text = "light"
+
+    async def story() -> None:
+        streams, event = EventStreams(), Light()
+        streams.read()
+        begun = streams.read()
+        streams.add(event)
+        assert await anext(begun) is event
+        streams.add(event)
+        await begun.aclose()
+        seen = weakref.ref(event)
+        del begun, event
+        gc.collect()
+        assert seen() is None
 
     asyncio.run(story())
 

@@ -38,6 +38,7 @@ from specwire.runtime.kernel.events import (
     Stopping,
 )
 from specwire.runtime.kernel.log import LogEvent
+from specwire.runtime.kernel.service import HandlerError
 from specwire.runtime.kernel.simulator import Disturbances, Simulator
 
 UP = PeerId("up")
@@ -207,9 +208,11 @@ def react(clerk: Clerk, event: Event) -> Story:
 
 
 def handle_number(number: int) -> int:
-    """Return the square; 13 does not work."""
+    """Return the square; 13 and 14 do not work."""
     if number == 13:
         raise OSError("not 13")
+    if number == 14:
+        raise HandlerError("not 14")
     return number * number
 
 
@@ -227,15 +230,31 @@ def test_acknowledged_is_stored(seed: int, failed: float, count: int) -> None:
     assert len(clerk.refused) in {0.0: (0,), 1.0: (count,)}.get(failed, range(count + 1))
 
 
+def test_killed_engine_stores_nothing_more() -> None:
+    """A commit on its way is lost with a kill, and completed by a stop."""
+    simulator = Simulator(1, Disturbances(commit_s=(1.0, 1.0)))
+    nodes = [simulator.add(name, StoryEngine(partial(react, Clerk())), CODEC) for name in ("one", "other")]
+    simulator.call("one", 1)
+    simulator.call("other", 2)
+    simulator.run(0.5)
+    simulator.kill("one")
+    simulator.stop("other")
+    simulator.run(5.0)
+    assert [node.records for node in nodes] == [[], [2]]
+
+
 def test_clock_handlers_and_reload() -> None:
     """Ten hours pass at once, and exactly."""
     simulator = Simulator(1)
     clerk = StoryEngine(partial(react, Clerk()))
     node = simulator.add("clerk", clerk, CODEC, handlers={int: handle_number})
-    calls = [simulator.call("clerk", request) for request in (("wait", 36_000.0), ("ask", 5), ("ask", 13))]
+    calls = [
+        simulator.call("clerk", request)
+        for request in (("wait", 36_000.0), ("ask", 5), ("ask", 13), ("ask", 14))
+    ]
     simulator.reload("clerk", "settings")
     simulator.run(40_000.0)
-    assert [node.returned[call].value for call in calls] == [36_000.0, 25, "not 13"]
+    assert [node.returned[call].value for call in calls] == [36_000.0, 25, "not 13", "not 14"]
     assert node.logged(Noted) == [Noted("settings")]
     simulator.stop("clerk", "enough")
     assert node.stopped == "enough"

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +20,7 @@ from specwire.runtime.kernel.events import (
     PeerDisconnected,
     PeerId,
     Reloaded,
+    SendFailed,
     Started,
     Tick,
 )
@@ -219,6 +221,38 @@ def test_silent_peers() -> None:
     assert logged(desk.wait(15.0)) == [PeerExited(THEIRS.hex(), "them", "was silent for 30.0 s")]
 
 
+def test_idle_peer_is_pinged_again_after_its_answer() -> None:
+    """It answers each PING at once: 5 s after each answer the next PING is due."""
+    desk = greeted()
+    for number in range(2, 6):
+        assert desk.wait(4.9) == []
+        assert sent(desk.wait(0.1)) == [[b"\xaa\xa1\x06\x02\x00" + bytes([number])]]
+        assert desk.receive(b"\xaa\xa1\x07\x02\x00" + bytes([number])) == []
+
+
+def test_reload_of_times_reaches_known_peers() -> None:
+    """A shorter time holds from now on, and not after the old one."""
+    desk = greeted()
+    desk.wait(2.0)
+    assert sent(desk.handle(Reloaded(msgspec.structs.replace(SETTINGS, evasive_after=1.0)))) == [
+        [b"\xaa\xa1\x06\x02\x00\x02"]
+    ]
+
+
+def test_message_that_cannot_be_encoded() -> None:
+    """Its number is used, so the next would be a gap: the peer is disconnected here, and greeted again."""
+    desk = greeted()
+    failed = SendFailed(PeerId("peer-1"), None, "too long")
+    assert desk.handle(failed) == [
+        DropPeer(PeerId("peer-1")),
+        Log(PeerExited(THEIRS.hex(), "them", "too long")),
+    ]
+    assert sent(desk.wait(0.1)) == [[OUR_HELLO]]
+    effects = desk.handle(SendFailed(PeerId("peer-2"), None, "too long"))
+    assert effects == [DropPeer(PeerId("peer-2")), Log(NotReached(THEIR_ENDPOINT, "too long, try 2"))]
+    assert sent(desk.wait(0.2)) == [[OUR_HELLO]], "on a third connection"
+
+
 def test_endpoint_without_an_answer() -> None:
     """Greeted again at growing intervals; the failures 1, 2, 4 and 8 are logged."""
     desk = Desk()
@@ -262,12 +296,37 @@ def test_second_hello_of_a_peer() -> None:
     assert list(desk.node.peers) == [THEIRS] and desk.node.connections == 2
 
 
+def test_hello_of_an_expelled_peer() -> None:
+    """A wrong number between them does not make room for more HELLO, nor does another UUID."""
+    desk = greeted()
+    desk.receive(b"\xaa\xa1\x06\x02\x00\x03")
+    assert THEIRS not in desk.node.peers
+    assert logged(desk.receive(THEIR_HELLO)) == [
+        MessageIgnored(THEIRS.hex(), "another HELLO came just before")
+    ]
+    desk.now += 1.0
+    desk.receive(THEIR_HELLO)
+    assert THEIRS in desk.node.peers
+
+    desk = Desk(ZreSettings(max_peers=2))
+    accepted = []
+    for number in range(100):
+        them = PeerId(MAILBOX, b"\x01" + bytes([number]) * 16)
+        effects = [
+            *desk.receive(THEIR_HELLO, peer=them),
+            *desk.receive(b"\xaa\xa1\x06\x02\x00\x03", peer=them),
+        ]
+        accepted += [one for one in effects if isinstance(one, Connect)]
+    assert len(accepted) == 2 and len(desk.node.greeted) == 2
+
+
 def test_refused_hellos() -> None:
     """From this node, with another number, with an endpoint that is none, and one peer too many."""
     cases: list[tuple[bytes, PeerId, str]] = [
         (THEIR_HELLO, PeerId(MAILBOX, b"\x01" + OURS), "this peer"),
         (THEIR_HELLO.replace(b"\x00\x01\x11", b"\x00\x02\x11", 1), THEM, "number 2"),
         (THEIR_HELLO.replace(b"tcp://127", b"tcp.//127"), THEM, "endpoint"),
+        (THEIR_HELLO.replace(b"\x11tcp://127", b"\x15tcp://1:0;127"), THEM, "source address"),
         (THEIR_HELLO.replace(b"tcp://127.0.0.1:2", b"ipc:///tmp/socket"), THEM, "another transport"),
     ]
     for octets, peer, reason in cases:
@@ -287,6 +346,25 @@ def test_reload() -> None:
     assert (leave, join) == ([b"\xaa\xa1\x05\x02\x00\x02\x01g\x01"], [b"\xaa\xa1\x04\x02\x00\x03\x01h\x02"])
     assert hello[0].startswith(b"\xaa\xa1\x01")
     assert Connect(PeerId("peer-2"), other, b"\x01" + OURS) in effects
+
+
+def test_reload_removes_and_adds_an_endpoint() -> None:
+    """Removed: it is dialed no more. Added again: it is dialed once."""
+    without = msgspec.structs.replace(SETTINGS, endpoint=())
+    desk = Desk()
+    assert desk.handle(Reloaded(without)) == [DropPeer(PeerId("peer-1"))]
+    assert desk.wait(60.0) == [] and not desk.node.dialing
+    assert sent(desk.handle(Reloaded(SETTINGS))) == [[OUR_HELLO]]
+
+    desk = greeted()
+    assert desk.handle(Reloaded(without)) == []
+    assert THEIRS in desk.node.peers
+    assert desk.handle(Reloaded(SETTINGS)) == []
+    desk.handle(PeerDisconnected(PeerId("peer-1"), "gone"))
+    assert sent(desk.wait(0.1)) == [[OUR_HELLO]]
+    desk.handle(PeerDisconnected(PeerId("peer-2"), "gone"))
+    desk.handle(Reloaded(without))
+    assert desk.wait(60.0) == [], "not while it waits for the next attempt either"
 
 
 # ---- whole networks under the simulator
