@@ -31,14 +31,16 @@ def ask_all(addresses: Sequence[Address], roles: Collection[str], type_: Any) ->
     wanted = [address for address in addresses if address.role in roles]
     if not wanted:
         return []
+    # Made before the threads: msgspec crashes where two threads are the first to use a nested struct.
+    decoder = msgspec.json.Decoder(type_)
     with ThreadPoolExecutor(min(ASKED_AT_ONCE, len(wanted))) as threads:
-        answers = threads.map(lambda address: _ask(address, type_), wanted)
+        answers = threads.map(lambda address: _ask(address, decoder), wanted)
         return [answer for answer in answers if answer is not None]
 
 
-def _ask(address: Address, type_: Any) -> Any:
+def _ask(address: Address, decoder: msgspec.json.Decoder[Any]) -> Any:
     try:
-        return msgspec.json.decode(ask_status(address.path, timeout_s=ANSWER_S), type=type_)
+        return decoder.decode(ask_status(address.path, timeout_s=ANSWER_S))
     except NobodyListensError:
         remove_stale(address.path)
         return None
