@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -156,10 +157,16 @@ def test_command(tmp_path: Path) -> None:
     file = tmp_path / "zre.toml"
     file.write_text('[zre.join]\ngroups = ["chat"]\nheaders = {a = "b"}\n')
 
-    def start(*arguments: str) -> subprocess.Popen[str]:
+    @contextmanager
+    def start(*arguments: str) -> Iterator[subprocess.Popen[str]]:
         join = [*command, "join", *arguments]
         pipe = subprocess.PIPE
-        return subprocess.Popen(join, env=environment, stdin=pipe, stdout=pipe, text=True)
+        with subprocess.Popen(join, env=environment, stdin=pipe, stdout=pipe, text=True) as process:
+            try:
+                yield process
+            except BaseException:
+                process.kill()  # else the end of the block would wait for it
+                raise
 
     def line_with(process: subprocess.Popen[str], words: str) -> str:
         assert process.stdout is not None
