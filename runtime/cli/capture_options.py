@@ -1,14 +1,16 @@
-"""The options `--capture-…` of servers whose settings are parameters of their command."""
+"""Captures of servers: the tap that settings describe, and the options `--capture-…` of commands with parameters."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 from specwire.runtime.cli.config_option import option_from
 from specwire.runtime.kernel.settings_groups import CaptureSettings
 
 if TYPE_CHECKING:
-    from specwire.runtime.capture import Limits
+    from specwire.runtime.capture import Limits, Tap
 
 CaptureKeepOption = Annotated[str | None, option_from(CaptureSettings, "keep", "--capture-keep")]
 CaptureMaxOption = Annotated[str | None, option_from(CaptureSettings, "max", "--capture-max")]
@@ -37,3 +39,16 @@ def read_capture_limits(
     except ValueError as error:
         raise ValueError(f"{option}: {error}") from None
     return Limits(payload=policy, retention=Retention(keep_s, max_octets), free_octets=free_octets)
+
+
+@contextmanager
+def open_capture(capture: CaptureSettings, protocol: str, edition: str, name: str) -> Iterator[Tap | None]:
+    """Open the tap `name` of a capture, None without a folder; raises CaptureError."""
+    if capture.folder is None:
+        yield None
+        return
+    from specwire.runtime.capture import Tap
+
+    limits = read_capture_limits(capture.keep, capture.max, capture.payload, capture.free)
+    with Tap.open(capture.folder, protocol=protocol, name=name, edition=edition, limits=limits) as tap:
+        yield tap

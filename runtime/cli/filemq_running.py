@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from specwire.runtime.cli.capture_options import read_capture_limits
+from specwire.runtime.cli.capture_options import open_capture
 from specwire.runtime.cli.metrics_options import read_metrics
 from specwire.runtime.cli.metrics_showing import shown
 from specwire.runtime.cli.peer_log import PeerLog
@@ -46,19 +46,10 @@ class Peer(Protocol):
         """Return its state and counters."""
 
 
-@contextmanager
-def open_tap(settings: PeerSettings, name: str) -> Iterator[Tap | None]:
+def open_tap(settings: PeerSettings, name: str) -> AbstractContextManager[Tap | None]:
     """Open the tap of a capture, None without one; raises CaptureError."""
-    capture, dialect = settings.capture, find_dialect(settings.protocol)
-    if capture.folder is None:
-        yield None
-        return
-    from specwire.runtime.capture import Tap
-
-    limits = read_capture_limits(capture.keep, capture.max, capture.payload, capture.free)
-    tap = Tap.open(capture.folder, protocol=dialect.name, name=name, edition=dialect.edition, limits=limits)
-    with closing(tap):
-        yield tap
+    dialect = find_dialect(settings.protocol)
+    return open_capture(settings.capture, dialect.name, dialect.edition, name)
 
 
 class PeerMonitor:

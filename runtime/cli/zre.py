@@ -11,15 +11,15 @@ import json
 import os
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
 import typer
 
-from specwire.runtime.cli.capture_options import read_capture_limits
+from specwire.generated.zre import EDITION
+from specwire.runtime.cli.capture_options import open_capture
 from specwire.runtime.cli.config_sections import load_section
 from specwire.runtime.cli.console import fail, print_error
 from specwire.runtime.cli.readiness import Readiness
@@ -43,9 +43,6 @@ from specwire.runtime.transport.status_folder import (
 )
 from specwire.runtime.transport.status_socket import StatusSocket
 from specwire.runtime.zre import ZreError, ZrePeer, ZreSettings, ZreStatus
-
-if TYPE_CHECKING:
-    from specwire.runtime.capture import Tap
 
 ROLE = "zre-peer"
 MAX_LINES = 100
@@ -72,7 +69,7 @@ def join(settings: JoinSettings, configuration: ServerConfiguration) -> None:
     """Run a peer until a signal comes."""
     log = EventLog(print_line, ROLE, LogForm.JSON if settings.json else LogForm.TEXT)
     try:
-        with open_tap(settings.capture) as tap:
+        with open_capture(settings.capture, "zre", EDITION, "peer") as tap:
             peer = ZrePeer(settings, on_event=log.emit, tap=tap)
             changes = Changes(peer, settings, log)
             asyncio.run(run_peer(peer, log, Reloading(configuration, log.line, takes=changes.takes)))
@@ -122,11 +119,12 @@ class Changes:
         names = ("groups", "endpoint", "evasive_after", "expired_after")
         return {name: partial(self._take, name) for name in names}
 
-    def _take(self, name: str, value: Any) -> None:
+    def _take(self, name: str, value: Any) -> str:
         self._settings = msgspec.structs.replace(self._settings, **{name: value})
         if self._applying is not None:
             self._applying.cancel()
         self._applying = asyncio.ensure_future(self._apply())
+        return f"{name.replace('_', '-')} changes once the host names of the endpoints are resolved"
 
     async def _apply(self) -> None:
         policy, clock = ReconnectPolicy(longest_s=60.0), asyncio.get_running_loop().time
@@ -138,10 +136,10 @@ class Changes:
                 self._log.line(f"the settings stay as they were: {error}")
                 return
             except TransportError as error:
-                at, told = policy.fail(str(error), clock(), answered=False)
-                if told:
-                    self._log.line(f"not applied yet: {told}")
-            await asyncio.sleep(at - clock())
+                retry_at, text = policy.fail(str(error), clock(), answered=False)
+                if text:
+                    self._log.line(f"not applied yet: {text}")
+            await asyncio.sleep(retry_at - clock())
 
 
 async def run_peer(peer: ZrePeer, log: EventLog, reloading: Reloading) -> None:
@@ -239,20 +237,6 @@ async def answer_status(peer: ZrePeer, log: EventLog) -> StatusSocket | None:
         log.line(f"`specwire zre status` will not find this peer: {error}")
         return None
     return answering
-
-
-@contextmanager
-def open_tap(capture: CaptureSettings) -> Iterator[Tap | None]:
-    """Open the tap of a capture, None without one; raises CaptureError."""
-    if capture.folder is None:
-        yield None
-        return
-    from specwire.generated.zre import EDITION
-    from specwire.runtime.capture import Tap
-
-    limits = read_capture_limits(capture.keep, capture.max, capture.payload, capture.free)
-    with Tap.open(capture.folder, protocol="zre", name="peer", edition=EDITION, limits=limits) as tap:
-        yield tap
 
 
 def print_line(line: str) -> None:

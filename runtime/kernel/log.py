@@ -86,7 +86,7 @@ class EventLog:
     def emit(self, event: LogEvent) -> None:
         """Write an event, unless it is not wanted or exceeds its rate."""
         if self._wanted(event):
-            self._lines.tell(event, self._narrate, event.level)
+            self._lines.tell(event, self._write, event.level)
 
     def line(self, text: str) -> None:
         """Write a line that is about no event."""
@@ -96,7 +96,7 @@ class EventLog:
         """Stop writing what specwire's modules log."""
         self._lines.close()
 
-    def _narrate(self, event: LogEvent) -> None:
+    def _write(self, event: LogEvent) -> None:
         if not event.limit:
             self._lines.narrated(event.describe())
             return

@@ -156,17 +156,17 @@ class Sockets:
         self._listeners[name] = router, arrivals, bound
         return bound
 
-    def connect(self, wanted: Connect) -> None:
+    def connect(self, effect: Connect) -> None:
         """Open a connection; raises TransportError."""
-        peer, name = wanted.peer, wanted.peer.socket
+        peer, name = effect.peer, effect.peer.socket
         assert name not in self._dealers and name not in self._listeners, f"{name} is open already"
         settings = self._settings
         keys = ServerKeys(settings.security)
         if isinstance(settings.security, CurveClient):  # the next connection may expect another key
-            keys = self._keys.setdefault(wanted.endpoint, keys)
+            keys = self._keys.setdefault(effect.endpoint, keys)
         self._dealers[name] = Dealer(
             self._context,
-            wanted.endpoint,
+            effect.endpoint,
             on_message=partial(self._receive, peer, keys),
             on_sent=partial(self._sent, peer),
             on_lost=partial(self._lose, peer, keys),
@@ -174,7 +174,7 @@ class Sockets:
             on_rest=self._handler.on_rest,
             high_water=settings.high_water,
             security=keys.next(),
-            identity=wanted.identity,
+            identity=effect.identity,
             max_waiting=settings.max_waiting,
             paced=True,
             max_frames=settings.max_frames,

@@ -253,10 +253,10 @@ def keep_dialing(node: LocalNode, endpoint: str) -> Story:
         elif reason is TIMED_OUT:
             yield DropPeer(remote.connection)
             reason = f"no HELLO within {node.settings.expired_after:g} s"
-        at, told = policy.fail(reason, (yield Now()), answered=answered)
-        if told and not answered:
-            yield Log(events.NotReached(endpoint, told))
-        yield Wait((DIAL, endpoint), at)
+        retry_at, text = policy.fail(reason, (yield Now()), answered=answered)
+        if text and not answered:
+            yield Log(events.NotReached(endpoint, text))
+        yield Wait((DIAL, endpoint), retry_at)
 
 
 def receive(node: LocalNode, peer: PeerId, message: AnyMessage) -> Story:
