@@ -40,9 +40,37 @@ class Connect(msgspec.Struct, frozen=True):
 
 
 class DropPeer(msgspec.Struct, frozen=True):
-    """Close a connection, or forget what waits to be sent to a peer of a listener. No event follows."""
+    """Close a connection, or forget what waits to be sent to a peer of a listener. No event follows.
+
+    Attributes:
+        discard: messages to the peer that the host has not sent yet are dropped, too: the peer does not
+            expect them any more.
+    """
 
     peer: PeerId
+    discard: bool = False
+
+
+class AwaitRoom(msgspec.Struct, frozen=True, gc=False):
+    """Emit `RoomMade` when the socket has taken everything for this peer of a listener, and has room for more.
+
+    So a message that takes work or memory to make is made only when it can leave. There is one at a
+    time for each peer, and none follows once the peer has gone.
+
+    Attributes:
+        octets: size of the next message. The host may offer less, and counts the offer as used until the
+            next message to this peer. 0: any small message.
+    """
+
+    peer: PeerId
+    octets: int = 0
+
+
+class PauseReceiving(msgspec.Struct, frozen=True):
+    """Receive nothing from a connection, or receive again. ZeroMQ then holds the other side back."""
+
+    peer: PeerId
+    paused: bool
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -75,7 +103,7 @@ class Stop(msgspec.Struct, frozen=True):
     reason: str
 
 
-HostEffect = Send | Connect | DropPeer | Commit | Ask | Return | Log | Stop
+HostEffect = Send | Connect | DropPeer | AwaitRoom | PauseReceiving | Commit | Ask | Return | Log | Stop
 
 
 class Now(msgspec.Struct, frozen=True):

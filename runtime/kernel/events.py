@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from specwire.generated.errors import CodecError
 from specwire.runtime.kernel.store import Failure
 
 
@@ -50,10 +51,10 @@ class MessageReceived(msgspec.Struct, frozen=True, gc=False):
 
 
 class MessageMalformed(msgspec.Struct, frozen=True):
-    """Frames that are no message of the protocol."""
+    """Frames that are no message of the protocol; `error` is the reason, from the codec."""
 
     peer: PeerId
-    reason: str
+    error: CodecError
     user: str = ""
 
 
@@ -72,6 +73,13 @@ class PeerDisconnected(msgspec.Struct, frozen=True):
 
     peer: PeerId
     reason: str
+
+
+class RoomMade(msgspec.Struct, frozen=True, gc=False):
+    """Answer to `AwaitRoom`: the peer has room for a message of `octets`, at most as many as asked for."""
+
+    peer: PeerId
+    octets: int
 
 
 class SendFailed(msgspec.Struct, frozen=True):
@@ -103,6 +111,12 @@ class StoreFailing(msgspec.Struct, frozen=True):
     reason: str
 
 
+class Noticed(msgspec.Struct, frozen=True):
+    """Something has changed outside the engine, such as a file. `value` is of the protocol's own types."""
+
+    value: Any
+
+
 class Called(msgspec.Struct, frozen=True):
     """The program calls the engine, which answers with `Return`."""
 
@@ -132,10 +146,12 @@ Event = (
     | MessageMalformed
     | PeerConnected
     | PeerDisconnected
+    | RoomMade
     | SendFailed
     | Committed
     | Answered
     | StoreFailing
+    | Noticed
     | Called
     | Reloaded
     | Tick

@@ -24,7 +24,18 @@ from typing import Any
 from specwire.generated.errors import CodecError
 from specwire.runtime.capture.counts import count_taps
 from specwire.runtime.kernel.commits import Commit, RecordWriter
-from specwire.runtime.kernel.effects import Ask, Connect, DropPeer, HostEffect, Log, Return, Send, Stop
+from specwire.runtime.kernel.effects import (
+    Ask,
+    AwaitRoom,
+    Connect,
+    DropPeer,
+    HostEffect,
+    Log,
+    PauseReceiving,
+    Return,
+    Send,
+    Stop,
+)
 from specwire.runtime.kernel.engine import Engine, MessageCodec
 from specwire.runtime.kernel.events import (
     Answered,
@@ -33,17 +44,19 @@ from specwire.runtime.kernel.events import (
     Event,
     MessageMalformed,
     MessageReceived,
+    Noticed,
     PeerConnected,
     PeerDisconnected,
     PeerId,
     Reloaded,
+    RoomMade,
     SendFailed,
     Started,
     Stopping,
     StoreFailing,
     Tick,
 )
-from specwire.runtime.kernel.log import HostNotice, LogEvent, Refused
+from specwire.runtime.kernel.log import CLIENT, HostNotice, LogEvent, Refused
 from specwire.runtime.kernel.service import HandlerError, HostSettings, HostState, HostStoppedError, Service
 from specwire.runtime.kernel.sockets import MessageTap, Sockets
 from specwire.runtime.kernel.status import HostCounters, HostStatus, ProcessClock
@@ -98,7 +111,8 @@ class Host(Service):
         self._stop_timer: asyncio.TimerHandle | None = None
         self._calls: dict[int, asyncio.Future[Any]] = {}
         self._last_call = 0
-        self._asking: set[asyncio.Task[None]] = set()
+        self._asking: set[asyncio.Future[Any]] = set()
+        self._awaiting_room: dict[PeerId, int] = {}
         self._writer: RecordWriter | None = None
         self._is_live = False  # from `Started` to `Stop`: events are handled
         self._releasing: asyncio.Task[None] | None = None
@@ -106,7 +120,9 @@ class Host(Service):
         self._perform_by: dict[type, Callable[[Any], None]] = {
             Send: self._send,
             Connect: self._connect,
-            DropPeer: lambda effect: self._sockets.drop(effect.peer),
+            DropPeer: self._drop,
+            AwaitRoom: self._await_room,
+            PauseReceiving: lambda effect: self._sockets.hold(effect.peer, effect.paused),
             Commit: self._commit,
             Ask: self._ask,
             Return: self._return,
@@ -179,6 +195,10 @@ class Host(Service):
         finally:
             self._calls.pop(call, None)
 
+    def notice(self, value: Any) -> None:
+        """Pass something that has changed outside to the engine."""
+        self.post(Noticed(value))
+
     def reload(self, settings: Any) -> None:
         """Pass other settings to the engine."""
         self.post(Reloaded(settings))
@@ -236,12 +256,24 @@ class Host(Service):
     def on_gone(self, peer: PeerId, reason: str) -> None:
         """Handle that a peer cannot be reached."""
         self._counters.lost += 1
+        self._awaiting_room.pop(peer, None)
         self.post(PeerDisconnected(peer, reason))
+
+    def on_room(self, peer: PeerId) -> None:
+        """Handle that a peer may have room again."""
+        octets = self._awaiting_room.pop(peer, None)
+        if octets is not None:
+            self._guard(self._await_room, AwaitRoom(peer, octets))
 
     def on_refused(self, reason: str) -> None:
         """Log a client that was not admitted."""
         self._counters.refused += 1
-        self._on_event(Refused(reason))
+        self._on_event(Refused(CLIENT, reason))
+
+    def on_cut(self, reason: str) -> None:
+        """Log a client that was cut off."""
+        self._counters.cut_off += 1
+        self._on_event(Refused(CLIENT, reason))
 
     # ---- the engine
 
@@ -252,7 +284,7 @@ class Host(Service):
                 self._receive(MessageReceived(peer, message, user))
         except CodecError as error:
             self._counters.malformed += 1
-            self._receive(MessageMalformed(peer, str(error), user))
+            self._receive(MessageMalformed(peer, error, user))
 
     def _receive(self, event: Event) -> None:
         if self._events:  # keep the order of events
@@ -262,7 +294,13 @@ class Host(Service):
 
     def _handle(self, event: Event) -> None:
         """Let the engine handle an event, and queue its effects: after a fault, those until then."""
-        self._effects.extend(self._engine.handle(event, self._clock()))
+        effects = self._effects
+        for effect in self._engine.handle(event, self._clock()):
+            if type(effect) is DropPeer and effect.discard:
+                kept = [one for one in effects if not (type(one) is Send and one.peer == effect.peer)]
+                effects.clear()
+                effects.extend(kept)
+            effects.append(effect)
 
     def _guard(self, function: Callable[[Any], None], argument: Any) -> None:
         """Call `function`. A fault of ours costs one event or effect, and no peer.
@@ -356,6 +394,17 @@ class Host(Service):
         else:
             self._sockets.send(effect.peer, frames)
 
+    def _drop(self, effect: DropPeer) -> None:
+        self._awaiting_room.pop(effect.peer, None)
+        self._sockets.drop(effect.peer)
+
+    def _await_room(self, effect: AwaitRoom) -> None:
+        room = self._sockets.reserve(effect.peer, effect.octets)
+        if room is None:
+            self._awaiting_room[effect.peer] = effect.octets
+        else:
+            self.post(RoomMade(effect.peer, room))
+
     def _connect(self, effect: Connect) -> None:
         try:
             self._sockets.connect(effect)
@@ -367,11 +416,12 @@ class Host(Service):
         self._writer.write(effect)
 
     def _ask(self, effect: Ask) -> None:
-        task = self._loop.create_task(self._settings.handlers[type(effect.request)](effect.request))
+        handler = self._settings.handlers[type(effect.request)]
+        task = asyncio.ensure_future(handler(effect.request))
         self._asking.add(task)
         task.add_done_callback(partial(self._on_answer, effect))
 
-    def _on_answer(self, effect: Ask, task: asyncio.Task[Any]) -> None:
+    def _on_answer(self, effect: Ask, task: asyncio.Future[Any]) -> None:
         self._asking.discard(task)
         if task.cancelled():
             return  # the host stops

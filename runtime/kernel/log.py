@@ -21,8 +21,11 @@ from specwire.runtime.log.form import LogForm
 from specwire.runtime.log.quota import Quota
 from specwire.runtime.log.serverlog import ServerLog
 from specwire.runtime.log.stamp import Level, Stamp
+from specwire.runtime.log.text import show_peer
 
 MAX_UNREAD = 100_000
+CLIENT = "a client"
+"""`Refused.name` of a client that was not admitted, or was cut off."""
 
 
 class LogEvent(msgspec.Struct, frozen=True):
@@ -44,12 +47,23 @@ class LogEvent(msgspec.Struct, frozen=True):
 
 
 class Refused(LogEvent, frozen=True):
-    """A client of a listener was not admitted, or was cut off."""
+    """Something was not accepted: a client of a listener, a message, or what a message asks for.
 
+    Attributes:
+        name: what was refused.
+        peer: whose it was; empty where that is unknown.
+    """
+
+    name: str
     reason: str
+    peer: str = ""
     level = "warning"
-    limit = "more clients were refused"
-    text = "refused a client: {0.reason}"
+    limit = "more were refused"
+
+    def describe(self) -> str:
+        """Return the text."""
+        owner = f" of {show_peer(self.peer)}" if self.peer else ""
+        return f"refused {self.name}{owner}: {self.reason}"
 
 
 class HostNotice(LogEvent, frozen=True):

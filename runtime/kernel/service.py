@@ -5,7 +5,7 @@ The settings name the listeners, the connections and the store of a host, with t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum
 from types import TracebackType
 from typing import Any, Self
@@ -17,7 +17,7 @@ from specwire.runtime.transport.inflow import InflowBounds
 from specwire.runtime.transport.security import NULL, CurveServer, PlainServer, Security
 
 STOP_S = 10.0
-Handler = Callable[[Any], Coroutine[Any, Any, Any]]
+Handler = Callable[[Any], Awaitable[Any]]
 FRAME_OCTETS = 1 << 20
 
 

@@ -10,8 +10,9 @@ what ZeroMQ and the store allow:
   `PeerDisconnected`. The listener gets it after its next message to this peer.
 - A commit fails, or takes its time. Tickets become durable in order.
 
-Every message is encoded and decoded on its way. `Commit.refusable` and `StoreFailing` are not simulated:
-every commit waits for the disk.
+Every message is encoded and decoded on its way. A peer that awaits room gets some part of it, later.
+`Commit.refusable` and `StoreFailing` are not simulated (every commit waits for the disk), nor is
+`PauseReceiving`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,17 @@ import msgspec
 
 from specwire.generated.errors import CodecError
 from specwire.runtime.kernel.commits import Commit
-from specwire.runtime.kernel.effects import Ask, Connect, DropPeer, HostEffect, Log, Return, Send, Stop
+from specwire.runtime.kernel.effects import (
+    Ask,
+    AwaitRoom,
+    Connect,
+    DropPeer,
+    HostEffect,
+    Log,
+    Return,
+    Send,
+    Stop,
+)
 from specwire.runtime.kernel.engine import Engine, MessageCodec
 from specwire.runtime.kernel.events import (
     Answered,
@@ -36,10 +47,12 @@ from specwire.runtime.kernel.events import (
     Event,
     MessageMalformed,
     MessageReceived,
+    Noticed,
     PeerConnected,
     PeerDisconnected,
     PeerId,
     Reloaded,
+    RoomMade,
     SendFailed,
     Started,
     Stopping,
@@ -166,6 +179,10 @@ class Simulator:
         self.post(self.nodes[name], Called(number, request))
         return number
 
+    def notice(self, name: str, value: Any) -> None:
+        """Pass something that has changed outside to an engine."""
+        self.post(self.nodes[name], Noticed(value))
+
     def reload(self, name: str, settings: Any) -> None:
         """Give an engine other settings."""
         self.post(self.nodes[name], Reloaded(settings))
@@ -213,6 +230,9 @@ class Simulator:
             case DropPeer(peer=peer):
                 if not peer.routing_id and (link := node.links.get(peer)) is not None:
                     self._lose(link, "the connection was closed", closed_by=node.name)
+            case AwaitRoom(peer=peer, octets=octets):
+                room = RoomMade(peer, self._random.randint(min(1, octets), octets))
+                self._later(node, self.disturbances.delay_s, lambda: self._offer_room(node, room))
             case Commit():
                 self._commit(node, effect)
             case Ask():
@@ -245,6 +265,10 @@ class Simulator:
         octets = [bytes(frame) for frame in frames]
         self.at(at, lambda: self._arrive(link, node.name, octets))
 
+    def _offer_room(self, node: SimulatedNode, room: RoomMade) -> None:
+        if room.peer in node.links:
+            self.post(node, room)
+
     def _arrive(self, link: _Link, sender: str, frames: list[bytes]) -> None:
         if not link.is_open and sender != link.closed_by:
             return
@@ -253,7 +277,7 @@ class Simulator:
             for message in node.codec.decode(peer, frames):
                 self.post(node, MessageReceived(peer, message))
         except CodecError as error:
-            self.post(node, MessageMalformed(peer, str(error)))
+            self.post(node, MessageMalformed(peer, error))
 
     def _connect(self, node: SimulatedNode, effect: Connect) -> None:
         assert effect.peer not in node.links, f"{effect.peer} is open already"

@@ -49,8 +49,14 @@ class SocketHandler(Protocol):
     def on_gone(self, peer: PeerId, reason: str) -> None:
         """Handle that a peer cannot be reached any more; a connection is closed already."""
 
+    def on_room(self, peer: PeerId) -> None:
+        """Handle that a peer of a listener may have room again."""
+
     def on_refused(self, reason: str) -> None:
-        """Handle a client that was not admitted, or was cut off for an unfinished message."""
+        """Handle a client that was not admitted."""
+
+    def on_cut(self, reason: str) -> None:
+        """Handle a client that was cut off for an unfinished message."""
 
 
 class MessageTap:
@@ -66,17 +72,17 @@ class MessageTap:
         self._received_as, self._sent_as = received_as, sent_as
         self._session = os.urandom(4).hex()
 
-    def received(self, peer: PeerId, frames: Sequence[bytes]) -> None:
-        """Record a message from `peer`."""
-        self._record(self._received_as, peer, frames)
+    def received(self, peer: PeerId, frames: Sequence[bytes], identity: bytes = b"") -> None:
+        """Record a message from `peer`; `identity` is the routing id of this side's connection."""
+        self._record(self._received_as, peer, identity, frames)
 
-    def sent(self, peer: PeerId, frames: Sequence[bytes]) -> None:
-        """Record a message that the socket has taken."""
-        self._record(self._sent_as, peer, frames)
+    def sent(self, peer: PeerId, frames: Sequence[bytes], identity: bytes = b"") -> None:
+        """Record a message that the socket has taken; see `received`."""
+        self._record(self._sent_as, peer, identity, frames)
 
-    def _record(self, sender: str, peer: PeerId, frames: Sequence[bytes]) -> None:
+    def _record(self, sender: str, peer: PeerId, identity: bytes, frames: Sequence[bytes]) -> None:
         label = peer.routing_id.hex() or peer.socket
-        conversation = f"{self._session}-{peer.socket}-{peer.routing_id.hex()}"
+        conversation = identity.hex() or f"{self._session}-{peer.socket}-{peer.routing_id.hex()}"
         self.recorder.record(sender=sender, peer=label, conversation=conversation, frames=frames)
 
 
@@ -98,6 +104,8 @@ class Sockets:
         self._dealers: dict[str, Dealer] = {}
         self._keys: dict[str, ServerKeys] = {}
         self._paused = False
+        self._held: set[str] = set()
+        self._reserved: dict[PeerId, int] = {}
         self._traffic = Traffic()
         self.messages_in = self.octets_in = self.messages_out = self.octets_out = 0
 
@@ -124,12 +132,12 @@ class Sockets:
         """
         refuse_exposure(settings.endpoint, settings.security, insecure=settings.insecure)
         self._start_guard(settings)
-        on_gone = self._handler.on_gone
+        on_gone, on_room = self._handler.on_gone, self._handler.on_room
         router = Router(
             self._context,
             on_messages=partial(self._receive_all, name),
             on_sent=None if self._tap is None else partial(self._on_sent, self._tap, name),
-            on_room=_ignore,
+            on_room=lambda peer: on_room(PeerId(name, peer)),
             on_gone=lambda peer, reason: on_gone(PeerId(name, peer), reason),
             on_rest=self._handler.on_rest,
             high_water=settings.high_water,
@@ -146,7 +154,7 @@ class Sockets:
             handover=settings.handover,
         )
         try:
-            inflow = Inflow(router.link, settings.bounds, self._handler.on_refused)
+            inflow = Inflow(router.link, settings.bounds, self._handler.on_cut)
             arrivals = Arrivals(self._context, router.link, self._handler.on_refused, inflow=inflow)
         except TransportError:
             router.close()
@@ -167,8 +175,8 @@ class Sockets:
         self._dealers[name] = Dealer(
             self._context,
             effect.endpoint,
-            on_message=partial(self._receive, peer, keys),
-            on_sent=partial(self._sent, peer),
+            on_message=partial(self._receive, effect, keys),
+            on_sent=partial(self._sent, effect),
             on_lost=partial(self._lose, peer, keys),
             on_open=partial(self._handler.on_connected, peer),
             on_rest=self._handler.on_rest,
@@ -191,6 +199,7 @@ class Sockets:
         if dealer is None:
             listener = self._listeners.get(peer.socket)
             if listener is not None:
+                self._redeem(peer)
                 listener[0].send(peer.routing_id, frames)
         elif not dealer.send(frames):
             self.drop(peer)
@@ -199,9 +208,31 @@ class Sockets:
     def drop(self, peer: PeerId, *, linger_s: float = 0.5) -> None:
         """Close a connection, or forget what waits for a peer of a listener."""
         if (dealer := self._dealers.pop(peer.socket, None)) is not None:
+            self._held.discard(peer.socket)
             dealer.close(linger_s=linger_s)
         elif peer.routing_id and (listener := self._listeners.get(peer.socket)) is not None:
+            self._redeem(peer)
             listener[0].forget(peer.routing_id)
+
+    def reserve(self, peer: PeerId, octets: int) -> int | None:
+        """Reserve room for a message to a peer of a listener, until the next message; see `AwaitRoom`.
+
+        Returns:
+            the octets for which there is room, at most `octets`; None where `on_room` will say when to ask again.
+        """
+        router, _, _ = self._listeners[peer.socket]
+        self._redeem(peer)
+        if not octets:
+            return 0 if router.ready(peer.routing_id) else None
+        room = router.reserve(peer.routing_id, octets)
+        if not room:
+            return None
+        self._reserved[peer] = room
+        return room
+
+    def _redeem(self, peer: PeerId) -> None:
+        if self._reserved and (octets := self._reserved.pop(peer, 0)):
+            self._listeners[peer.socket][0].redeem(peer.routing_id, octets)
 
     def gather(self) -> None:
         """Let messages for peers of listeners wait for `settle`, and then leave together."""
@@ -218,11 +249,20 @@ class Sockets:
         if paused != self._paused:
             self._paused = paused
             sockets: list[Dealer | Router] = [
-                *self._dealers.values(),
+                *(dealer for name, dealer in self._dealers.items() if name not in self._held),
                 *(router for router, _, _ in self._listeners.values()),
             ]
             for socket in sockets:
                 (socket.pause if paused else socket.resume)()
+
+    def hold(self, peer: PeerId, held: bool) -> None:
+        """Stop receiving from one connection, or start again unless all are paused."""
+        dealer = self._dealers.get(peer.socket)
+        if dealer is None or held == (peer.socket in self._held):
+            return
+        (self._held.add if held else self._held.discard)(peer.socket)
+        if not self._paused:
+            (dealer.pause if held else dealer.resume)()
 
     async def change_keys(self, keys: KeyPair) -> None:
         """Bind every CURVE listener again with other keys; raises TransportError."""
@@ -262,19 +302,19 @@ class Sockets:
                 tap.received(peer, frames)
             on_message(peer, user, frames)
 
-    def _receive(self, peer: PeerId, keys: ServerKeys, frames: Frames) -> None:
+    def _receive(self, connection: Connect, keys: ServerKeys, frames: Frames) -> None:
         keys.heard()
         self.messages_in += 1
         self.octets_in += sum(map(len, frames))
         if self._tap is not None:
-            self._tap.received(peer, frames)
-        self._handler.on_message(peer, "", frames)
+            self._tap.received(connection.peer, frames, connection.identity)
+        self._handler.on_message(connection.peer, "", frames)
 
-    def _sent(self, peer: PeerId, frames: Sequence[bytes]) -> None:
+    def _sent(self, connection: Connect, frames: Sequence[bytes]) -> None:
         self.messages_out += 1
         self.octets_out += sum(map(len, frames))
         if self._tap is not None:
-            self._tap.sent(peer, frames)
+            self._tap.sent(connection.peer, frames, connection.identity)
 
     def _on_sent(self, tap: MessageTap, name: str, routing_id: bytes, frames: Sequence[bytes]) -> None:
         tap.sent(PeerId(name, routing_id), frames)
@@ -283,7 +323,3 @@ class Sockets:
         keys.lost()
         self.drop(peer, linger_s=0.0)
         self._handler.on_gone(peer, reason)
-
-
-def _ignore(peer: bytes) -> None:
-    """Handle room for a peer: the router sends what waits."""

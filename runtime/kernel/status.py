@@ -95,7 +95,8 @@ class HostCounters(msgspec.Struct):
     """Counts of a host since its start, beside messages."""
 
     malformed: Annotated[int, Measure("counter", "Messages that are none of the protocol.")] = 0
-    refused: Annotated[int, Measure("counter", "Clients that were not admitted or were cut off.")] = 0
+    refused: Annotated[int, Measure("counter", "Clients that were not admitted.")] = 0
+    cut_off: Annotated[int, Measure("counter", "Clients that were cut off in an unfinished message.")] = 0
     lost: Annotated[int, Measure("counter", "Peers that could not be reached any more.")] = 0
     commits: Annotated[int, Measure("counter", "Commits that are durable.")] = 0
     failed_commits: Annotated[int, Measure("counter", "Commits that failed.")] = 0

@@ -119,7 +119,8 @@ class Router:
         return self._link.bind(endpoint)
 
     def ready(self, peer: bytes) -> bool:
-        """Tell whether nothing waits for this peer."""
+        """Return whether nothing waits for this peer."""
+        self._send_gathered()
         return peer not in self._waiting
 
     def reserve(self, peer: bytes, wanted: int) -> int:

@@ -200,8 +200,8 @@ def react(node: LocalNode, event: Event) -> Story:
     match event:
         case MessageReceived(peer=peer, message=message):
             yield from receive(node, peer, message)
-        case MessageMalformed(peer=peer, reason=reason):
-            yield Log(events.MessageIgnored(peer.routing_id[1:].hex(), reason))
+        case MessageMalformed(peer=peer, error=error):
+            yield Log(events.MessageIgnored(peer.routing_id[1:].hex(), str(error)))
         case PeerDisconnected(peer=connection, reason=reason):
             yield from lose(node, connection, reason)
         case SendFailed(peer=connection, reason=reason):  # its number is used: the next would be a gap

@@ -229,7 +229,7 @@ def test_messages_are_decoded_and_answers_encoded() -> None:
         await client.send_multipart([PING])
         assert await client.recv_multipart() == [PING]
         (malformed,) = case.happened(MessageMalformed)
-        assert malformed.peer.socket == "front" and "signature" in malformed.reason
+        assert malformed.peer.socket == "front" and "signature" in str(malformed.error)
         status = case.host.status()
         assert (status.messages_in, status.messages_out, status.octets_in) == (2, 1, 8 + 6)
         assert status.counters.malformed == 1
