@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from specwire.runtime.cli.console import output, wide_output
-from specwire.runtime.filemq.narration import show_peer
 from specwire.runtime.filemq.progress import UnderWay
 from specwire.runtime.filemq.refusals import Refusal
 from specwire.runtime.filemq.reporting import report
@@ -19,7 +18,7 @@ from specwire.runtime.filemq.status import (
     ServerStatus,
     SubscriberStatus,
 )
-from specwire.runtime.log.text import show
+from specwire.runtime.log.text import show, show_peer
 from specwire.runtime.quantities import show_duration, show_octets, show_rate, show_share
 
 REFUSALS_SHOWN = 5

@@ -12,7 +12,7 @@ from __future__ import annotations
 import msgspec
 
 from specwire.runtime.filemq.dialect import Command
-from specwire.runtime.filemq.events import Event
+from specwire.runtime.kernel.log import LogEvent
 
 
 class Send(msgspec.Struct, frozen=True):
@@ -25,7 +25,7 @@ class Send(msgspec.Struct, frozen=True):
 class Report(msgspec.Struct, frozen=True):
     """Tell whoever runs this peer."""
 
-    event: Event
+    event: LogEvent
 
 
 class Close(msgspec.Struct, frozen=True):

@@ -66,7 +66,6 @@ from specwire.runtime.filemq.events import (
     FileRestored,
     PeerClosed,
     PeerOpened,
-    Refused,
     Subscribed,
 )
 from specwire.runtime.filemq.intake import GapError, Intake, OverrunError
@@ -77,6 +76,7 @@ from specwire.runtime.filemq.reconnecting import Reconnecting
 from specwire.runtime.filemq.resuming import Resuming
 from specwire.runtime.filemq.resync import INSIDE
 from specwire.runtime.filemq.subscribing import Subscribing
+from specwire.runtime.kernel.log import Refused
 from specwire.runtime.transport.backoff import Backoff
 
 WINDOW_OCTETS = 12 << 20

@@ -11,16 +11,15 @@ import msgspec
 from specwire.generated.filemq import Cheezburger, Icanhaz
 from specwire.runtime.filemq.dialect import Command
 from specwire.runtime.filemq.events import (
-    Event,
     FileDeleted,
     FileReceived,
     FileResumed,
     FileSent,
     FileWithdrawn,
     PeerOpened,
-    Refused,
 )
 from specwire.runtime.filemq.resync import RESYNC
+from specwire.runtime.kernel.log import LogEvent, Refused
 
 ERRORS = ("SRSLY", "RTFM", "WAT")
 
@@ -72,7 +71,7 @@ class Counters(msgspec.Struct):
         """Count a command that is being sent, and the content in it."""
         self._count(command, self.commands_out)
 
-    def count_event(self, event: Event) -> None:
+    def count_event(self, event: LogEvent) -> None:
         """Count what an event stands for."""
         match event:
             case FileReceived() | FileSent():

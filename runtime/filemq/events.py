@@ -1,19 +1,21 @@
-"""What happened, told to whoever runs a server or a client; and a way to wait for it without sleeping."""
+"""Events of FILEMQ peers, for the log and for the program. `Refused` of the kernel belongs to them, too.
+
+Names are full virtual paths, sizes are in octets, and `sha1` is in upper-case hexadecimal.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Callable
-
-import msgspec
+from specwire.runtime.kernel.log import LogEvent
+from specwire.runtime.log.text import show_peer
+from specwire.runtime.quantities import show_duration, show_octets, show_rate, show_share
 
 
-class FileReceived(msgspec.Struct, frozen=True):
-    """A file is in the inbox, whole.
+class FileReceived(LogEvent, frozen=True):
+    """A file is complete and in its place in the inbox.
 
-    `verified` where its digest was taken and is the one that the server announced. `copy` is the
-    conflict copy, in the same folder, of a version that was changed in the inbox.
+    Attributes:
+        verified: the digest was computed and is the announced one.
+        copy: conflict copy, in the same folder, of a version that was changed in the inbox.
     """
 
     path: str
@@ -22,86 +24,116 @@ class FileReceived(msgspec.Struct, frozen=True):
     verified: bool = True
     copy: str = ""
 
+    def describe(self) -> str:
+        """Return the text."""
+        doubt = "" if self.verified else ", unverified"
+        return f"received {self.path} ({self.size:,} octets, SHA-1 {self.sha1}{doubt}){_describe_copy(self.copy)}"
 
-class FileDeleted(msgspec.Struct, frozen=True):
-    """A file that came from the server is out of its place; `copy` as in `FileReceived`."""
+
+class FileDeleted(LogEvent, frozen=True):
+    """A file of the server was removed from the inbox; `copy` as in `FileReceived`."""
 
     path: str
     copy: str = ""
 
+    def describe(self) -> str:
+        """Return the text."""
+        return f"deleted {self.path}{_describe_copy(self.copy)}"
 
-class FileRestored(msgspec.Struct, frozen=True):
+
+class FileRestored(LogEvent, frozen=True):
     """A deleted file is back in the inbox, because too many were deleted at once."""
 
     path: str
     sha1: str
+    text = "restored {0.path}: too many files would be deleted"
 
 
-class Subscribed(msgspec.Struct, frozen=True):
-    """The server accepted a subscription; `peer` names the client on the server's side."""
+class Subscribed(LogEvent, frozen=True):
+    """The server has accepted a subscription; `peer` names the client in the server's log."""
 
     path: str
     peer: str = ""
 
-
-class Refused(msgspec.Struct, frozen=True):
-    """A file, a path or a command was not accepted, and nothing was done with it."""
-
-    name: str
-    reason: str
-    peer: str = ""
+    def describe(self) -> str:
+        """Return the text."""
+        return (
+            f"{show_peer(self.peer)} subscribed to {self.path}" if self.peer else f"subscribed to {self.path}"
+        )
 
 
-class PeerOpened(msgspec.Struct, frozen=True):
-    """A peering was opened; `user` is the name that a client has proved to have."""
+class PeerOpened(LogEvent, frozen=True):
+    """A peering has begun; `user` is the authenticated name of the client."""
 
     peer: str
     user: str = ""
 
+    def describe(self) -> str:
+        """Return the text."""
+        return f"connected with {show_peer(self.peer)}{f' of {self.user}' if self.user else ''}"
 
-class PeerClosed(msgspec.Struct, frozen=True):
-    """A peering ended; `final` on a client's side where it will not be opened again."""
+
+class PeerClosed(LogEvent, frozen=True):
+    """A peering has ended; `final` if a client will not connect again."""
 
     peer: str
     reason: str
     final: bool = False
 
+    def describe(self) -> str:
+        """Return the text."""
+        return f"disconnected from {show_peer(self.peer)}: {self.reason}"
 
-class FilePublished(msgspec.Struct, frozen=True):
-    """A file was added to a publication, or its content changed."""
+
+class FilePublished(LogEvent, frozen=True):
+    """A file was added to a publication, or its content has changed."""
 
     path: str
     size: int
     sha1: str
+    text = "published {0.path} ({0.size:,} octets, SHA-1 {0.sha1})"
 
 
-class FileWithdrawn(msgspec.Struct, frozen=True):
+class FileWithdrawn(LogEvent, frozen=True):
     """A file is no longer in a publication."""
 
     path: str
+    text = "withdrawn {0.path}"
 
 
-class FileSent(msgspec.Struct, frozen=True):
-    """The last chunk of a file was handed to the network."""
+class FileSent(LogEvent, frozen=True):
+    """The last chunk of a file was sent."""
 
     path: str
     size: int
     peer: str
 
+    def describe(self) -> str:
+        """Return the text."""
+        return f"sent {self.path} to {show_peer(self.peer)} ({self.size:,} octets)"
 
-class FileResumed(msgspec.Struct, frozen=True):
-    """A file that was interrupted goes on at `offset` instead of from its beginning; `peer` as in `FileSent`."""
+
+class FileResumed(LogEvent, frozen=True):
+    """An interrupted file continues at `offset` instead of at its beginning; `peer` as in `Subscribed`."""
 
     path: str
     offset: int
     peer: str = ""
 
+    def describe(self) -> str:
+        """Return the text."""
+        client = f" to {show_peer(self.peer)}" if self.peer else ""
+        return f"resumed {self.path}{client} at {self.offset:,} octets"
 
-class Progress(msgspec.Struct, frozen=True):
-    """A file has been under way for more than a second: `octets` of its `size` have been sent, or have come.
 
-    There is one a second at most for each file, and none while nothing moves. `size` is None where the server does
-    not tell it; `peer` names the client on the server's side, and is empty on the client's.
+class Progress(LogEvent, frozen=True):
+    """A transfer has taken more than a second, and `octets` of `size` were sent or received.
+
+    There is at most one per second for each file, and none while nothing moves.
+
+    Attributes:
+        size: None if the server does not announce it.
+        peer: as in `Subscribed`.
     """
 
     path: str
@@ -110,86 +142,28 @@ class Progress(msgspec.Struct, frozen=True):
     octets_per_s: float
     peer: str = ""
 
+    def describe(self) -> str:
+        """Return the text."""
+        whose = f"sending {self.path} to {show_peer(self.peer)}" if self.peer else f"receiving {self.path}"
+        if self.size is None:
+            return f"{whose}: {show_octets(self.octets)}, {show_rate(self.octets_per_s)}"
+        left = show_duration((self.size - self.octets) / self.octets_per_s)
+        share = f"{show_share(self.octets, self.size)} of {show_octets(self.size)}"
+        return f"{whose}: {share}, {show_rate(self.octets_per_s)}, {left} left"
 
-Event = (
+
+FileEvent = (
     FileReceived
     | FileDeleted
-    | FileRestored
-    | Subscribed
-    | Refused
-    | PeerOpened
-    | PeerClosed
     | FilePublished
     | FileWithdrawn
     | FileSent
     | FileResumed
+    | FileRestored
     | Progress
 )
-
-MAX_UNREAD = 100_000
-
-
-class Watch:
-    """The events since this watch was made, in order; an async iterator that ends when the service stops.
-
-    A watch that nobody reads keeps the newest `MAX_UNREAD` events and counts in `lost` what it dropped.
-    """
-
-    def __init__(self) -> None:
-        self._unread: deque[Event] = deque(maxlen=MAX_UNREAD)
-        self._changed = asyncio.Event()
-        self._ended = False
-        self.lost = 0
-
-    def add(self, event: Event) -> None:
-        """Take one event."""
-        self.lost += len(self._unread) == MAX_UNREAD
-        self._unread.append(event)
-        self._changed.set()
-
-    def end(self) -> None:
-        """Let the iteration end after what is unread."""
-        self._ended = True
-        self._changed.set()
-
-    def __aiter__(self) -> AsyncIterator[Event]:
-        return self
-
-    async def __anext__(self) -> Event:
-        while not self._unread:
-            if self._ended:
-                raise StopAsyncIteration
-            self._changed.clear()
-            await self._changed.wait()
-        return self._unread.popleft()
+"""Events that each file causes, so that a folder causes thousands."""
 
 
-class EventHub:
-    """Passes each event to a callback and to every watch."""
-
-    def __init__(self, on_event: Callable[[Event], None] | None = None) -> None:
-        self._on_event = on_event
-        self._watches: list[Watch] = []
-
-    def watch(self) -> Watch:
-        """Return a watch for the events from now on."""
-        watch = Watch()
-        self._watches.append(watch)
-        return watch
-
-    def unwatch(self, watch: Watch) -> None:
-        """Stop passing events to `watch`, and end it."""
-        self._watches.remove(watch)
-        watch.end()
-
-    def tell(self, event: Event) -> None:
-        """Pass on one event."""
-        for watch in self._watches:
-            watch.add(event)
-        if self._on_event is not None:
-            self._on_event(event)
-
-    def end(self) -> None:
-        """End every watch."""
-        for watch in self._watches:
-            watch.end()
+def _describe_copy(copy: str) -> str:
+    return f"; it was changed here, and that version is kept as {copy}" if copy else ""

@@ -31,9 +31,10 @@ from specwire.runtime.filemq.actions import (
     Report,
     WriteChunk,
 )
-from specwire.runtime.filemq.events import FileResumed, Refused
+from specwire.runtime.filemq.events import FileResumed
 from specwire.runtime.filemq.progress import UnderWay
 from specwire.runtime.filemq.resuming import Resuming
+from specwire.runtime.kernel.log import Refused
 
 DIGEST = re.compile("[0-9A-Fa-f]{40}")
 

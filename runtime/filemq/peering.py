@@ -32,7 +32,7 @@ from specwire.generated.filemq.machine import ServerHandler, dispatch_to_server
 from specwire.runtime.filemq.actions import Close, Report, Send, ServerAction
 from specwire.runtime.filemq.catalogue import Entry, Listing
 from specwire.runtime.filemq.dialect import Command, Dialog, Habits, OutOfTurnError
-from specwire.runtime.filemq.events import PeerClosed, PeerOpened, Refused, Subscribed
+from specwire.runtime.filemq.events import PeerClosed, PeerOpened, Subscribed
 from specwire.runtime.filemq.names import covers, cut_reason, fault_in_name, fault_in_path, normalise_path
 from specwire.runtime.filemq.outflow import Outflow
 from specwire.runtime.filemq.resuming import Beginning, read_beginning
@@ -46,6 +46,7 @@ from specwire.runtime.filemq.resync import (
     ClientCache,
 )
 from specwire.runtime.filemq.status import ClientStatus
+from specwire.runtime.kernel.log import Refused
 
 MAX_SUBSCRIPTIONS = 1000
 

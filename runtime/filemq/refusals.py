@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from specwire.runtime.filemq.events import Event, Refused
 from specwire.runtime.filemq.names import as_utf8
+from specwire.runtime.kernel.log import LogEvent, Refused
 
 KEPT = 20
 
@@ -28,7 +28,7 @@ class Refusals:
     def __init__(self) -> None:
         self._kept: deque[Refusal] = deque(maxlen=KEPT)
 
-    def note(self, event: Event, at: datetime | None = None) -> None:
+    def note(self, event: LogEvent, at: datetime | None = None) -> None:
         """Take what was refused; any other event is none of these."""
         if isinstance(event, Refused):
             moment = (at or datetime.now(UTC)).isoformat(timespec="seconds")

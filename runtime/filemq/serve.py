@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 from itertools import combinations
 from types import TracebackType
@@ -20,7 +20,6 @@ from specwire.runtime.filemq.counters import Counters
 from specwire.runtime.filemq.counting import CountingDialect
 from specwire.runtime.filemq.dialects import find_dialect
 from specwire.runtime.filemq.entrance import BOUNDS, Entrance
-from specwire.runtime.filemq.events import Event, EventHub, Watch
 from specwire.runtime.filemq.names import covers
 from specwire.runtime.filemq.peering import Authorise
 from specwire.runtime.filemq.publication import Publication
@@ -29,6 +28,7 @@ from specwire.runtime.filemq.server import CHUNK_OCTETS, ServerEngine, allow_all
 from specwire.runtime.filemq.serving import Serving
 from specwire.runtime.filemq.status import ServerStatus
 from specwire.runtime.filemq.watcher import RESCAN_S
+from specwire.runtime.kernel.log import EventStreams, LogEvent
 from specwire.runtime.transport.endpoint import fault_in_endpoint
 from specwire.runtime.transport.inflow import InflowBounds
 from specwire.runtime.transport.keys import KeyPair
@@ -79,7 +79,7 @@ class FilemqServer:
         clients: Clients | None = None,
         insecure: bool = False,
         bounds: InflowBounds = BOUNDS,
-        on_event: Callable[[Event], None] | None = None,
+        on_event: Callable[[LogEvent], None] | None = None,
     ) -> None:
         _refuse_overlaps(publications)
         if fault := fault_in_endpoint(endpoint, listening=True):
@@ -102,7 +102,7 @@ class FilemqServer:
         self._entrance = Entrance(security, clients, insecure=insecure, bounds=bounds)
         self._tick_s = min({**dialect.timers, **(timers or {})}.values()) / 4
         self._tap, self._rescan_s = tap, rescan_s
-        self._hub = EventHub(on_event)
+        self._on_event, self._streams = on_event, EventStreams()
         self._refusals = Refusals()
 
     @property
@@ -114,9 +114,9 @@ class FilemqServer:
         """Return the SHA-1 of every published file under `path`, by name: what an inbox is to hold."""
         return self._catalogue.digests(path)
 
-    def events(self) -> Watch:
-        """Return an asynchronous iterator over the events from now on."""
-        return self._hub.watch()
+    def events(self) -> AsyncIterator[LogEvent]:
+        """Return an iterator over the events from now on, which ends when this peer stops."""
+        return self._streams.read()
 
     def status(self) -> ServerStatus:
         """Tell how this server is; while it runs."""
@@ -194,7 +194,7 @@ class FilemqServer:
         try:
             self.endpoint = await self._work.open(self._entrance, self.endpoint)
         except BaseException:
-            self._hub.end()
+            self._streams.end()
             raise
 
     async def stop(self) -> None:
@@ -202,7 +202,7 @@ class FilemqServer:
         try:
             await self._work.close()
         finally:
-            self._hub.end()
+            self._streams.end()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -213,10 +213,12 @@ class FilemqServer:
     ) -> None:
         await self.stop()
 
-    def _tell(self, event: Event) -> None:
+    def _tell(self, event: LogEvent) -> None:
         self.counters.count_event(event)
         self._refusals.note(event)
-        self._hub.tell(event)
+        self._streams.add(event)
+        if self._on_event is not None:
+            self._on_event(event)
 
 
 def _find_enclosing(publications: Sequence[Publication], path: str, marks: str) -> str | None:

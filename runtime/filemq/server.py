@@ -15,10 +15,10 @@ from specwire.generated.filemq import Ohai, Rtfm, Srsly
 from specwire.runtime.filemq.actions import Report, Send, ServerAction
 from specwire.runtime.filemq.catalogue import Entry, Listing
 from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialect
-from specwire.runtime.filemq.events import Refused
 from specwire.runtime.filemq.peering import Authorise, Enclose, Peering, Terms
 from specwire.runtime.filemq.progress import UnderWay
 from specwire.runtime.filemq.status import ClientStatus
+from specwire.runtime.kernel.log import Refused
 
 CHUNK_OCTETS = 2 << 20
 MAX_CLIENTS = 10_000

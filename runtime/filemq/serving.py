@@ -31,7 +31,7 @@ from specwire.runtime.filemq.checking import PartChecks
 from specwire.runtime.filemq.counters import Counters
 from specwire.runtime.filemq.dialect import Dialect
 from specwire.runtime.filemq.entrance import Entrance
-from specwire.runtime.filemq.events import Event, FilePublished, FileWithdrawn, Refused
+from specwire.runtime.filemq.events import FilePublished, FileWithdrawn
 from specwire.runtime.filemq.names import as_utf8, covers
 from specwire.runtime.filemq.progress import LOOK_S, ProgressLooks
 from specwire.runtime.filemq.publication import Change, Doubt, Gone, Publication, Put, Trust, Unfit
@@ -41,6 +41,7 @@ from specwire.runtime.filemq.settling import Settling
 from specwire.runtime.filemq.status import ClientStatus, Doubtful, PublicationStatus
 from specwire.runtime.filemq.tasks import Tasks
 from specwire.runtime.filemq.watcher import Watcher
+from specwire.runtime.kernel.log import LogEvent, Refused
 from specwire.runtime.transport.keys import KeyPair
 from specwire.runtime.transport.port import require_free
 
@@ -69,7 +70,7 @@ class Serving:
         publications: Sequence[Publication],
         *,
         dialect: Dialect,
-        tell: Callable[[Event], None],
+        tell: Callable[[LogEvent], None],
         counters: Counters,
         tap: Recorder | None,
         tick_s: float,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -33,16 +33,7 @@ from specwire.runtime.filemq.credentials import ClientSecurity, origin_of
 from specwire.runtime.filemq.dialects import find_dialect
 from specwire.runtime.filemq.disk import marks_above
 from specwire.runtime.filemq.diskwork import DiskWork
-from specwire.runtime.filemq.events import (
-    Event,
-    EventHub,
-    FileDeleted,
-    FileReceived,
-    FileRestored,
-    PeerClosed,
-    Refused,
-    Watch,
-)
+from specwire.runtime.filemq.events import FileDeleted, FileReceived, FileRestored, PeerClosed
 from specwire.runtime.filemq.holdings import Holdings
 from specwire.runtime.filemq.inbox import DEFAULT_RULES, Inbox
 from specwire.runtime.filemq.names import RESERVED, as_utf8
@@ -51,6 +42,7 @@ from specwire.runtime.filemq.progress import LOOK_S, ProgressLooks
 from specwire.runtime.filemq.refusals import Refusals
 from specwire.runtime.filemq.status import SubscriberStatus
 from specwire.runtime.filemq.tasks import Tasks
+from specwire.runtime.kernel.log import EventStreams, LogEvent, Refused
 from specwire.runtime.transport.endpoint import fault_in_endpoint
 from specwire.runtime.transport.errors import ShortageError
 from specwire.runtime.transport.security import NULL
@@ -105,7 +97,7 @@ class FilemqClient:
         security: ClientSecurity = NULL,
         origin: str | None = None,
         rules: InboxRules = DEFAULT_RULES,
-        on_event: Callable[[Event], None] | None = None,
+        on_event: Callable[[LogEvent], None] | None = None,
     ) -> None:
         if fault := fault_in_endpoint(endpoint, listening=False):
             raise ValueError(f"{endpoint!r} {fault}")
@@ -134,7 +126,7 @@ class FilemqClient:
         )
         self._tap, self._window_octets, self._security = tap, window_octets, security
         self._listening = True
-        self._hub = EventHub(on_event)
+        self._on_event, self._streams = on_event, EventStreams()
         self._holdings = Holdings()
         self._refusals = Refusals()
         self._looks = ProgressLooks()
@@ -145,9 +137,9 @@ class FilemqClient:
         """SHA-1 by name of the files in the inbox under the subscribed paths, as far as they were listed."""
         return self._holdings.digests
 
-    def events(self) -> Watch:
-        """Return an asynchronous iterator over the events from now on."""
-        return self._hub.watch()
+    def events(self) -> AsyncIterator[LogEvent]:
+        """Return an iterator over the events from now on, which ends when this peer stops."""
+        return self._streams.read()
 
     def status(self) -> SubscriberStatus:
         """Tell how this client is; while it runs."""
@@ -237,7 +229,7 @@ class FilemqClient:
         await self._disk.close()
         await asyncio.to_thread(self._inbox.close)
         await self._connection.close()
-        self._hub.end()
+        self._streams.end()
 
     def _on_message(self, frames: list[bytes]) -> None:
         self._perform(self._engine.receive(frames, self._clock()))
@@ -304,13 +296,13 @@ class FilemqClient:
             self._listening = not busy
             self._connection.listen(self._listening)
 
-    def _explain(self, event: Event) -> Event:
+    def _explain(self, event: LogEvent) -> LogEvent:
         """Say what silence from the start may mean."""
         if isinstance(event, PeerClosed) and not event.final and self._connection.silent:
             return msgspec.structs.replace(event, reason=f"{event.reason}, {NEVER_ANSWERED}")
         return event
 
-    def _tell(self, event: Event) -> None:
+    def _tell(self, event: LogEvent) -> None:
         self.counters.count_event(event)
         self._refusals.note(event)
         match event:
@@ -320,4 +312,6 @@ class FilemqClient:
                 self._holdings.remove(path)
             case PeerClosed(reason=reason, final=True) if not self.finished.done():
                 self.finished.set_result(reason)
-        self._hub.tell(event)
+        self._streams.add(event)
+        if self._on_event is not None:
+            self._on_event(event)

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from specwire.runtime.filemq import FilemqClient, FilemqServer, Publication
-from specwire.runtime.filemq.events import Event, Watch
+from specwire.runtime.kernel.log import LogEvent
 from tests.integration.filemq_watch import DialogWatch
 
 STORY_S = 120.0
 NEVER_S = 3600.0
 RESERVED = ".specwire-inbox"
 
-E = TypeVar("E", bound=Event)
+E = TypeVar("E", bound=LogEvent)
 
 
 def run(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -69,7 +69,9 @@ async def in_step(server: FilemqServer, *clients: FilemqClient, path: str = "/")
     await asyncio.gather(*(client.until_equal(expected, timeout_s=STORY_S) for client in clients))
 
 
-async def event_of(watch: Watch, kind: type[E], wanted: Callable[[E], bool] = lambda _: True) -> E:
+async def event_of(
+    watch: AsyncIterator[LogEvent], kind: type[E], wanted: Callable[[E], bool] = lambda _: True
+) -> E:
     """Return the next event of this kind that is wanted."""
     async for event in watch:
         if isinstance(event, kind) and wanted(event):

@@ -20,16 +20,8 @@ import zmq.asyncio
 
 from specwire.runtime.filemq import FilemqClient
 from specwire.runtime.filemq import part as part_module
-from specwire.runtime.filemq.events import (
-    Event,
-    FileDeleted,
-    FileReceived,
-    PeerClosed,
-    PeerOpened,
-    Refused,
-    Subscribed,
-    Watch,
-)
+from specwire.runtime.filemq.events import FileDeleted, FileReceived, PeerClosed, PeerOpened, Subscribed
+from specwire.runtime.kernel.log import LogEvent, Refused
 from tests.integration.test_filemq_c_client import Monitor
 from tests.runtime.filemq import c_wire
 from tests.runtime.filemq.c_server import CHUNK, CServer
@@ -81,7 +73,7 @@ async def reading(
     assert monitor.violations == []
 
 
-async def await_event(watch: Watch, wanted: Callable[[Event], bool]) -> Event:
+async def await_event(watch: AsyncIterator[LogEvent], wanted: Callable[[LogEvent], bool]) -> LogEvent:
     async for event in watch:
         if wanted(event):
             return event

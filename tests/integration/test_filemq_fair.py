@@ -16,7 +16,8 @@ import pytest
 
 from specwire.generated.filemq import Cheezburger, Icanhaz, IcanhazOk, Nom, Ohai, OhaiOk
 from specwire.runtime.filemq import FilemqClient
-from specwire.runtime.filemq.events import Event, FilePublished, FileReceived
+from specwire.runtime.filemq.events import FilePublished, FileReceived
+from specwire.runtime.kernel.log import LogEvent
 from tests.integration.filemq_raw import RawPeer, raw_peers
 from tests.integration.filemq_scene import digests, event_of, in_step, run, serving, subscribing
 from tests.integration.filemq_watch import Line
@@ -53,7 +54,7 @@ def test_one_big_transfer_does_not_starve_small_ones(
     begun: dict[str, int] = {}
     lines: list[Line] = []
 
-    def note(event: Event) -> None:
+    def note(event: LogEvent) -> None:
         if isinstance(event, FilePublished):
             begun[event.path] = len(lines)
 

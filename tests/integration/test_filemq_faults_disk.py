@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from specwire.runtime.filemq.events import FileReceived, Refused
+from specwire.runtime.filemq.events import FileReceived
+from specwire.runtime.kernel.log import Refused
 from tests.integration.filemq_process import running
 from tests.integration.filemq_scene import digests, event_of, own_files, run, serving, subscribing
 

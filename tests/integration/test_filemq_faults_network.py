@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from specwire.runtime.filemq import FilemqClient, FilemqServer, Publication
-from specwire.runtime.filemq.events import Event, PeerClosed, PeerOpened, Subscribed
+from specwire.runtime.filemq.events import PeerClosed, PeerOpened, Subscribed
+from specwire.runtime.kernel.log import LogEvent
 from tests.integration.filemq_process import kept_endpoint
 from tests.integration.filemq_scene import digests, event_of, own_files, run, serving, subscribing
 from tests.integration.filemq_watch import DialogWatch
@@ -93,7 +94,7 @@ def test_connections_cut_before_the_subscription_is_confirmed(tmp_path: Path, so
     inbox, opened = tmp_path / "inbox", 0
 
     async def story() -> None:
-        def cut_when_opened(event: Event) -> None:
+        def cut_when_opened(event: LogEvent) -> None:
             nonlocal opened
             opened += isinstance(event, PeerOpened)
             if isinstance(event, PeerOpened) and opened <= CUTS:

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from specwire.runtime.filemq import Publication
-from specwire.runtime.filemq.events import FilePublished, FileReceived, Refused
+from specwire.runtime.filemq.events import FilePublished, FileReceived
 from specwire.runtime.filemq.policy import InboxRules, PublicationRules
+from specwire.runtime.kernel.log import Refused
 from tests.integration.filemq_disks import limit_watches, open_folder, run_as_nobody
 from tests.integration.filemq_process import running
 from tests.integration.filemq_scene import digests, event_of, in_step, run, serving, subscribing

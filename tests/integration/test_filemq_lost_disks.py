@@ -19,8 +19,9 @@ import pytest
 
 from specwire.runtime.filemq import Publication
 from specwire.runtime.filemq.digeststore import DigestStore
-from specwire.runtime.filemq.events import FileReceived, Refused
+from specwire.runtime.filemq.events import FileReceived
 from specwire.runtime.filemq.policy import InboxRules
+from specwire.runtime.kernel.log import Refused
 from tests.integration import filemq_scene as scene
 from tests.integration.filemq_disks import (
     as_nobody,

@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 import shutil
 import unicodedata
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from specwire.runtime.filemq.events import FileReceived, Refused, Watch
+from specwire.runtime.filemq.events import FileReceived
+from specwire.runtime.kernel.log import LogEvent, Refused
 from tests.integration.filemq_process import running
 from tests.integration.filemq_scene import RESERVED, digests, event_of, in_step, run, serving, subscribing
 from tests.integration.filemq_watch import watch_capture
@@ -46,7 +48,7 @@ def fill(folder: Path, names: list[str]) -> None:
         (folder / name).write_bytes(name.encode())
 
 
-async def refused(watch: Watch, words: str) -> str:
+async def refused(watch: AsyncIterator[LogEvent], words: str) -> str:
     return (await event_of(watch, Refused, lambda event: words in event.reason)).name
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,8 @@ from specwire.generated.filemq import Ohai
 from specwire.runtime.filemq import FilemqClient, FilemqServer, Publication
 from specwire.runtime.filemq.access import Client, Clients, ServerSecurity
 from specwire.runtime.filemq.credentials import ClientSecurity
-from specwire.runtime.filemq.events import Event, PeerClosed, PeerOpened, Refused, Watch
+from specwire.runtime.filemq.events import PeerClosed, PeerOpened
+from specwire.runtime.kernel.log import LogEvent, Refused
 from specwire.runtime.transport.errors import ExposureError, TransportError
 from specwire.runtime.transport.keys import KeyPair, make_keys
 from specwire.runtime.transport.security import NULL, CurveClient, CurveServer, PlainClient, PlainServer
@@ -70,14 +71,14 @@ def reading(
     return FilemqClient(server.endpoint, inbox, paths, security=security, timers=timers, sync=False)
 
 
-async def await_event(watch: Watch, wanted: Callable[[Event], bool]) -> Event:
+async def await_event(watch: AsyncIterator[LogEvent], wanted: Callable[[LogEvent], bool]) -> LogEvent:
     async for event in watch:
         if wanted(event):
             return event
     raise AssertionError("the service stopped before the event came")
 
 
-async def refused_for(watch: Watch, name: str) -> Refused:
+async def refused_for(watch: AsyncIterator[LogEvent], name: str) -> Refused:
     event = await await_event(watch, lambda e: isinstance(e, Refused) and e.name == name)
     assert isinstance(event, Refused)
     return event

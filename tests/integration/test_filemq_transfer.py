@@ -21,18 +21,16 @@ from specwire.generated.errors import Violation
 from specwire.runtime.filemq import FilemqClient, FilemqServer, InboxError, Publication
 from specwire.runtime.filemq import part as part_module
 from specwire.runtime.filemq.events import (
-    Event,
     FileDeleted,
     FileReceived,
     FileSent,
     PeerClosed,
     PeerOpened,
-    Refused,
     Subscribed,
-    Watch,
 )
 from specwire.runtime.filemq.inbox import DEFAULT_RULES
 from specwire.runtime.filemq.policy import InboxRules
+from specwire.runtime.kernel.log import LogEvent, Refused
 from specwire.runtime.transport.errors import TransportError
 
 TIMEOUT_S = 60.0
@@ -102,7 +100,7 @@ def run(story: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(bounded())
 
 
-async def await_event(watch: Watch, wanted: Callable[[Event], bool]) -> Event:
+async def await_event(watch: AsyncIterator[LogEvent], wanted: Callable[[LogEvent], bool]) -> LogEvent:
     async with asyncio.timeout(TIMEOUT_S):
         async for event in watch:
             if wanted(event):
@@ -556,7 +554,7 @@ def test_journal_with_a_torn_line_is_told_of(tmp_path: Path, source: Path) -> No
                 await in_step(server, a)
             with (tmp_path / "a" / HIDDEN / "journal").open("ab") as journal:
                 journal.write(b'\n["/one",["40')
-            events: list[Event] = []
+            events: list[LogEvent] = []
             client = FilemqClient(server.endpoint, tmp_path / "a", ["/"], sync=False, on_event=events.append)
             async with client:
                 await client.until_equal(server.digests(), timeout_s=TIMEOUT_S)

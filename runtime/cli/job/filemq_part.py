@@ -18,7 +18,8 @@ from specwire.runtime.cli.job.taps import Taps
 from specwire.runtime.cli.job.workspace import change_files
 from specwire.runtime.filemq import FilemqClient, FilemqServer, Publication
 from specwire.runtime.filemq.counters import Counters
-from specwire.runtime.filemq.events import Event, FileReceived, Refused
+from specwire.runtime.filemq.events import FileReceived
+from specwire.runtime.kernel.log import LogEvent, Refused
 
 SERVER = "filemq-server"
 CLIENTS = ("filemq-client-1", "filemq-client-2")
@@ -61,7 +62,7 @@ async def run_filemq(
     received = total = 0
     changing = asyncio.Event()
 
-    def on_event(event: Event) -> None:
+    def on_event(event: LogEvent) -> None:
         nonlocal received
         if isinstance(event, Refused):
             refusals.append(f"{event.name}: {event.reason}")

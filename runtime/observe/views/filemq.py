@@ -6,7 +6,6 @@ The tree of a server is its publications, each with the clients that subscribed 
 from __future__ import annotations
 
 from specwire.runtime.filemq.names import covers
-from specwire.runtime.filemq.narration import show_peer
 from specwire.runtime.filemq.status import (
     ClientStatus,
     PeerStatus,
@@ -14,6 +13,7 @@ from specwire.runtime.filemq.status import (
     ServerStatus,
     SubscriberStatus,
 )
+from specwire.runtime.log.text import show_peer
 from specwire.runtime.observe.view import (
     Column,
     Fact,

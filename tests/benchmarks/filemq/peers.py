@@ -14,7 +14,8 @@ import sys
 from pathlib import Path
 
 from specwire.runtime.filemq import FilemqClient, FilemqServer, Publication
-from specwire.runtime.filemq.events import Event, FileReceived
+from specwire.runtime.filemq.events import FileReceived
+from specwire.runtime.kernel.log import LogEvent
 from tests.benchmarks.filemq.side import DEADLINE_S, Stopwatch, print_cost, print_endpoint
 
 
@@ -31,7 +32,7 @@ async def subscribe(endpoint: str, inbox: Path, files: int, *, sync: bool, check
     done = asyncio.Event()
     received = 0
 
-    def on_event(event: Event) -> None:
+    def on_event(event: LogEvent) -> None:
         nonlocal received
         received += isinstance(event, FileReceived)
         if received == files:

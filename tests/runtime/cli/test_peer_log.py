@@ -11,15 +11,8 @@ from rich.console import Console
 
 from specwire.runtime.cli import peer_log
 from specwire.runtime.cli.peer_log import PeerLog
-from specwire.runtime.filemq.events import (
-    Event,
-    FileReceived,
-    FileSent,
-    PeerClosed,
-    PeerOpened,
-    Progress,
-    Refused,
-)
+from specwire.runtime.filemq.events import FileReceived, FileSent, PeerClosed, PeerOpened, Progress
+from specwire.runtime.kernel.log import LogEvent, Refused
 from specwire.runtime.log.lines import OURS
 
 HALF = Progress("/large", 500_000_000, 1_000_000_000, 50e6)
@@ -99,7 +92,7 @@ def test_lines_stand_above_the_bars(written: io.StringIO, capsys: pytest.Capture
         (Progress("/large", 1, 2, 1.0, "01"), PeerClosed("01", "is gone")),
     ],
 )
-def test_a_bar_goes_with_its_file(written: io.StringIO, progress: Progress, end: Event) -> None:
+def test_a_bar_goes_with_its_file(written: io.StringIO, progress: Progress, end: LogEvent) -> None:
     log = PeerLog()
     log.tell(progress)
     take(written)

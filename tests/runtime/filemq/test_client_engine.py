@@ -41,15 +41,8 @@ from specwire.runtime.filemq.actions import (
 )
 from specwire.runtime.filemq.client import ClientEngine, Phase
 from specwire.runtime.filemq.dialect import CacheRules, Command
-from specwire.runtime.filemq.events import (
-    Event,
-    FileDeleted,
-    FileReceived,
-    PeerClosed,
-    PeerOpened,
-    Refused,
-    Subscribed,
-)
+from specwire.runtime.filemq.events import FileDeleted, FileReceived, PeerClosed, PeerOpened, Subscribed
+from specwire.runtime.kernel.log import LogEvent, Refused
 
 TIMES = {"heartbeat": 1.0, "expiry": 4.0, "reconnect": 0.5}
 SHA1 = "A" * 40
@@ -76,7 +69,7 @@ def sent(actions: Iterable[ClientAction]) -> list[Command]:
     return [action.command for action in actions if isinstance(action, Send)]
 
 
-def told(actions: Iterable[ClientAction]) -> list[Event]:
+def told(actions: Iterable[ClientAction]) -> list[LogEvent]:
     return [action.event for action in actions if isinstance(action, Report)]
 
 

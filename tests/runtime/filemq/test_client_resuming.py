@@ -35,8 +35,9 @@ from specwire.runtime.filemq.actions import (
 from specwire.runtime.filemq.client import ClientEngine, Phase
 from specwire.runtime.filemq.dialect import Command
 from specwire.runtime.filemq.dialects import DIALECTS
-from specwire.runtime.filemq.events import Event, FileResumed, PeerClosed, Refused
+from specwire.runtime.filemq.events import FileResumed, PeerClosed
 from specwire.runtime.filemq.resuming import RESUME_FROM_OCTETS
+from specwire.runtime.kernel.log import LogEvent, Refused
 
 TIMES = {"heartbeat": 1.0, "expiry": 4.0, "reconnect": 0.5}
 WINDOW = 8 * RESUME_FROM_OCTETS
@@ -69,7 +70,7 @@ def sent(actions: Iterable[ClientAction]) -> list[Command]:
     return [action.command for action in actions if isinstance(action, Send)]
 
 
-def told(actions: Iterable[ClientAction]) -> list[Event]:
+def told(actions: Iterable[ClientAction]) -> list[LogEvent]:
     return [action.event for action in actions if isinstance(action, Report)]
 
 

@@ -11,7 +11,6 @@ from specwire.runtime.filemq.counting import CountingDialect
 from specwire.runtime.filemq.dialect import FILEMQ
 from specwire.runtime.filemq.dialects import DIALECTS
 from specwire.runtime.filemq.events import (
-    Event,
     FileDeleted,
     FileReceived,
     FileResumed,
@@ -19,9 +18,9 @@ from specwire.runtime.filemq.events import (
     FileWithdrawn,
     PeerOpened,
     Progress,
-    Refused,
 )
 from specwire.runtime.filemq.libfilemq import LIBFILEMQ
+from specwire.runtime.kernel.log import LogEvent, Refused
 
 
 @pytest.mark.parametrize("protocol", DIALECTS)
@@ -93,7 +92,7 @@ def test_resyncs_are_counted_on_both_sides() -> None:
         (Progress("/a", 1, 2, 1.0), {}),
     ],
 )
-def test_events_are_counted(event: Event, counts: dict[str, int]) -> None:
+def test_events_are_counted(event: LogEvent, counts: dict[str, int]) -> None:
     counters = Counters()
     counters.count_event(event)
     assert {name: n for name, n in counters.to_dict().items() if n} == counts

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from specwire.runtime.cli.peer_log import FILES_SHOWN, PROGRESS_S, ProgressLines
 from specwire.runtime.filemq.events import FileReceived, FileSent, PeerClosed, Progress
-from specwire.runtime.filemq.narration import FILES_SHOWN, PROGRESS_S, Narrator, describe
 from specwire.runtime.filemq.progress import ProgressLooks, UnderWay
 
 
@@ -49,25 +49,25 @@ def test_the_rate_of_the_last_look_is_known() -> None:
 
 
 def test_progress_in_words() -> None:
-    received = Progress("/a\x1b", 450_000_000, 1_000_000_000, 55e6)
-    assert describe(received) == "receiving /a\\x1b: 45 % of 1.0 GB, 55.0 MB/s, 0:10 left"
+    received = Progress("/a", 450_000_000, 1_000_000_000, 55e6)
+    assert received.describe() == "receiving /a: 45 % of 1.0 GB, 55.0 MB/s, 0:10 left"
     sent = Progress("/a", 999, 1_000_000_000_000, 1000.0, "00ff")
-    assert describe(sent) == "sending /a to 00ff: 0 % of 1.0 TB, 0.0 MB/s, 11574 d 1:46:39 left"
+    assert sent.describe() == "sending /a to 00ff: 0 % of 1.0 TB, 0.0 MB/s, 11574 d 1:46:39 left"
     unknown = Progress("/a", 5_000, None, 2.5e8)
-    assert describe(unknown) == "receiving /a: 5.0 kB, 250 MB/s"
+    assert unknown.describe() == "receiving /a: 5.0 kB, 250 MB/s"
 
 
 class Log:
-    """A narrator with its lines and a clock that a test moves."""
+    """Lines of progress, with a clock that a test moves."""
 
     def __init__(self) -> None:
         self.now = 100.0
         self.lines: list[str] = []
-        self.narrator = Narrator(self.lines.append, lambda: self.now)
+        self.progress = ProgressLines(self.lines.append, lambda: self.now)
 
     def tell(self, *files: tuple[str, str], octets: int = 500) -> None:
         for path, peer in files:
-            self.narrator.tell(Progress(path, octets, 1000, 1e6, peer))
+            self.progress.follow(Progress(path, octets, 1000, 1e6, peer))
 
 
 def test_progress_is_told_every_few_seconds() -> None:
@@ -83,7 +83,7 @@ def test_a_file_that_is_through_is_not_told_of_any_more() -> None:
     log.tell(("/first", ""))
     log.tell(("/a", "01"), ("/b", "01"), ("/c", "02"), ("/d", ""), ("/e", "03"))
     for through in (FileSent("/a", 1000, "01"), FileReceived("/d", 1000, "AA"), PeerClosed("02", "is gone")):
-        log.narrator.tell(through)
+        log.progress.follow(through)
     log.lines.clear()
     log.now += PROGRESS_S
     log.tell(("/e", "03"))
@@ -97,15 +97,4 @@ def test_many_files_are_one_line() -> None:
     log.tell(*((f"/{n}", f"{n:02}") for n in range(FILES_SHOWN)))
     log.now += 1
     log.tell(("/last", "00"))
-    assert log.lines[1:] == [
-        f"{FILES_SHOWN + 1} files are under way to {FILES_SHOWN} clients, 5.0 MB/s together"
-    ]
-
-
-def test_a_quiet_log_has_no_single_files() -> None:
-    lines: list[str] = []
-    narrator = Narrator(lines.append, lambda: 0.0, files=False)
-    narrator.tell(FileSent("/a", 1000, "01"))
-    narrator.tell(Progress("/a", 1, 1000, 1.0))
-    narrator.tell(PeerClosed("02", "is gone"))
-    assert lines == ["disconnected from 02: is gone"]
+    assert log.lines[1:] == [f"sending {FILES_SHOWN + 1} files to {FILES_SHOWN} clients, 5.0 MB/s together"]

@@ -12,7 +12,7 @@ from specwire.runtime.filemq.age import Age, Process
 from specwire.runtime.filemq.catalogue import Catalogue, Entry, PublicationTotals, Signature
 from specwire.runtime.filemq.client import ClientEngine
 from specwire.runtime.filemq.counters import Counters
-from specwire.runtime.filemq.events import PeerOpened, Refused
+from specwire.runtime.filemq.events import PeerOpened
 from specwire.runtime.filemq.progress import UnderWay
 from specwire.runtime.filemq.refusals import KEPT, Refusal, Refusals
 from specwire.runtime.filemq.reporting import CLIENTS_SHOWN, describe_left, report
@@ -24,6 +24,7 @@ from specwire.runtime.filemq.status import (
     ServerStatus,
     SubscriberStatus,
 )
+from specwire.runtime.kernel.log import Refused
 
 PEER = b"\x00peer"
 LABEL = PEER.hex()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specwire.runtime.log.text import show, show_json
+from specwire.runtime.log.text import show, show_json, show_peer
 
 HOSTILE = [
     *map(chr, range(0x20)),  # C0
@@ -55,3 +55,17 @@ def test_escaped_json_has_the_same_value(value: dict[str, object], indent: int |
     assert json.loads(text) == value
     assert text.replace("\n", "").isprintable()
     text.encode()
+
+
+def test_long_routing_id_is_cut() -> None:
+    """A client may name itself with 255 octets; what is shorter, and any endpoint, is told whole."""
+    assert show_peer("ab" * 254 + "cd") == "abababababababab…abababcd (255 octets)"
+    assert show_peer(b"specwire-peer-filemq-C-0042".hex()) == "specwire-peer-filemq-C-0042"
+    assert (
+        show_peer((b"a" * 30 + b"specwire-0042-bc").hex()) == "aaaaaaaaaaaaaaaa…specwire-0042-bc (46 octets)"
+    )
+    assert (
+        show_peer(b"<b>with a blank</b>, which is no name".hex()) == "3c623e7769746820…6e616d65 (37 octets)"
+    )
+    assert show_peer("ab" * 20) == "ab" * 20
+    assert show_peer("ipc://" + "a" * 60) == "ipc://" + "a" * 60
