@@ -83,6 +83,15 @@ class Ask(msgspec.Struct, frozen=True):
     ticket: int = 0
 
 
+class CancelAsk(msgspec.Struct, frozen=True):
+    """Cancel the handler of an `Ask` that has not answered; no `Answered` follows.
+
+    `StoryEngine` emits it when the story that asked is cancelled.
+    """
+
+    ticket: int
+
+
 class Return(msgspec.Struct, frozen=True):
     """Result of a `Called`: a value, or the error that the caller gets."""
 
@@ -103,7 +112,19 @@ class Stop(msgspec.Struct, frozen=True):
     reason: str
 
 
-HostEffect = Send | Connect | DropPeer | AwaitRoom | PauseReceiving | Commit | Ask | Return | Log | Stop
+HostEffect = (
+    Send
+    | Connect
+    | DropPeer
+    | AwaitRoom
+    | PauseReceiving
+    | Commit
+    | Ask
+    | CancelAsk
+    | Return
+    | Log
+    | Stop
+)
 
 
 class Now(msgspec.Struct, frozen=True):

@@ -44,6 +44,7 @@ from specwire.runtime.kernel.effects import (
     TIMED_OUT,
     Ask,
     Cancel,
+    CancelAsk,
     DropPeer,
     Fork,
     HostEffect,
@@ -110,6 +111,7 @@ class _Running:
 
     Attributes:
         suspension: number of its current `Wait`; 0 while it waits for nothing else.
+        asked: ticket of the `Ask` that it waits for.
         ended: it has ended or was cancelled, and must not be resumed.
     """
 
@@ -117,6 +119,7 @@ class _Running:
     owner: Hashable | None
     suspension: int = 0
     key: Hashable | None = None
+    asked: int = 0
     ended: bool = False
 
 
@@ -164,12 +167,13 @@ class StoryEngine:
                 self._on_committed(last, dict(failures))
             case Answered(ticket=ticket):
                 if (running := self._asked.pop(ticket, None)) is not None:
+                    running.asked = 0
                     self._ready.append((running, event))
             case Tick():
                 self._on_tick(now)
             case _:
                 if isinstance(event, PeerDisconnected):
-                    self._cancel(event.peer)
+                    yield from self._cancel(event.peer)
                 self._begin(self._react(event), None)
         while self._ready:
             running, answer = self._ready.popleft()
@@ -193,7 +197,7 @@ class StoryEngine:
                         yield Commit(ticket, records, refusable)
                         return
                     case Ask():
-                        ticket = next(self._numbers)
+                        ticket = running.asked = next(self._numbers)
                         self._asked[ticket] = running
                         ended = False
                         yield msgspec.structs.replace(effect, ticket=ticket)
@@ -209,11 +213,11 @@ class StoryEngine:
                     case Fork(story=story, owner=owner):
                         self._begin(story, owner)
                     case Cancel(owner=owner):
-                        self._cancel(owner)
+                        yield from self._cancel(owner)
                     case _:
                         yield effect
                         if isinstance(effect, DropPeer):
-                            self._cancel(effect.peer)
+                            yield from self._cancel(effect.peer)
                         elif isinstance(effect, Stop):
                             self._cancel_all()
         except StopIteration:
@@ -257,9 +261,12 @@ class StoryEngine:
         while (until := self._earliest()) is not None and until <= now:
             self._wake(heappop(self._deadlines)[2].key, TIMED_OUT)
 
-    def _cancel(self, owner: Hashable) -> None:
-        for running in self._owned.pop(owner, ()):
+    def _cancel(self, owner: Hashable) -> Iterator[CancelAsk]:
+        owned = self._owned.pop(owner, ())
+        tickets = [running.asked for running in owned if running.asked and running is not self._current]
+        for running in owned:
             self._close(running)
+        yield from map(CancelAsk, tickets)
 
     def _cancel_all(self) -> None:
         suspended = (*self._waiting.values(), *self._commits.values(), *self._asked.values())
@@ -275,6 +282,9 @@ class StoryEngine:
             if running.suspension:
                 del self._waiting[running.key]
                 running.suspension = 0
+            if running.asked:
+                del self._asked[running.asked]
+                running.asked = 0
             running.story.close()
 
     def _end(self, running: _Running) -> None:

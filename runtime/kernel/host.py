@@ -27,6 +27,7 @@ from specwire.runtime.kernel.commits import Commit, RecordWriter
 from specwire.runtime.kernel.effects import (
     Ask,
     AwaitRoom,
+    CancelAsk,
     Connect,
     DropPeer,
     HostEffect,
@@ -111,7 +112,7 @@ class Host(Service):
         self._stop_timer: asyncio.TimerHandle | None = None
         self._calls: dict[int, asyncio.Future[Any]] = {}
         self._last_call = 0
-        self._asking: set[asyncio.Future[Any]] = set()
+        self._asking: dict[int, asyncio.Future[Any]] = {}
         self._awaiting_room: dict[PeerId, int] = {}
         self._writer: RecordWriter | None = None
         self._is_live = False  # from `Started` to `Stop`: events are handled
@@ -125,6 +126,7 @@ class Host(Service):
             PauseReceiving: lambda effect: self._sockets.hold(effect.peer, effect.paused),
             Commit: self._commit,
             Ask: self._ask,
+            CancelAsk: self._cancel_ask,
             Return: self._return,
             Log: lambda effect: self._on_event(effect.event),
             Stop: self._end,
@@ -418,13 +420,13 @@ class Host(Service):
     def _ask(self, effect: Ask) -> None:
         handler = self._settings.handlers[type(effect.request)]
         task = asyncio.ensure_future(handler(effect.request))
-        self._asking.add(task)
+        self._asking[effect.ticket] = task
         task.add_done_callback(partial(self._on_answer, effect))
 
     def _on_answer(self, effect: Ask, task: asyncio.Future[Any]) -> None:
-        self._asking.discard(task)
+        del self._asking[effect.ticket]
         if task.cancelled():
-            return  # the host stops
+            return
         error = task.exception()
         if error is None:
             self.post(Answered(effect.ticket, task.result()))
@@ -432,6 +434,10 @@ class Host(Service):
         if not isinstance(error, HandlerError | OSError):
             self._note_fault(effect.request, error)
         self.post(Answered(effect.ticket, failure=str(error) or type(error).__name__))
+
+    def _cancel_ask(self, effect: CancelAsk) -> None:
+        if (task := self._asking.get(effect.ticket)) is not None:
+            task.cancel()
 
     def _return(self, effect: Return) -> None:
         future = self._calls.get(effect.call)
@@ -485,7 +491,7 @@ class Host(Service):
         for future in self._calls.values():
             if not future.done():
                 future.set_exception(HostStoppedError(f"the host has stopped: {reason}"))
-        asking = tuple(self._asking)
+        asking = tuple(self._asking.values())
         for task in asking:
             task.cancel()
         await asyncio.gather(*asking, return_exceptions=True)

@@ -31,6 +31,7 @@ from specwire.runtime.kernel.commits import Commit
 from specwire.runtime.kernel.effects import (
     Ask,
     AwaitRoom,
+    CancelAsk,
     Connect,
     DropPeer,
     HostEffect,
@@ -105,6 +106,7 @@ class SimulatedNode:
         records: what it committed, in order.
         stopped: the reason of its `Stop`; empty while it runs.
         killed: it ended without a `Stop`, and what was not durable then is lost.
+        cancelled: tickets of the `Ask` effects that were cancelled.
     """
 
     name: str
@@ -118,6 +120,7 @@ class SimulatedNode:
     records: list[Any] = field(default_factory=list)
     stopped: str = ""
     killed: bool = False
+    cancelled: set[int] = field(default_factory=set)
     durable_at: float = 0.0
     timer_at: float | None = None
 
@@ -237,6 +240,8 @@ class Simulator:
                 self._commit(node, effect)
             case Ask():
                 self._later(node, self.disturbances.answer_s, lambda: self._answer(node, effect))
+            case CancelAsk(ticket=ticket):
+                node.cancelled.add(ticket)
             case Return(call=call):
                 node.returned[call] = effect
             case Log(event=event):
@@ -333,6 +338,8 @@ class Simulator:
         self.at(node.durable_at, settle)
 
     def _answer(self, node: SimulatedNode, effect: Ask) -> None:
+        if effect.ticket in node.cancelled:
+            return
         try:
             answered = Answered(effect.ticket, node.handlers[type(effect.request)](effect.request))
         except (HandlerError, OSError) as error:
