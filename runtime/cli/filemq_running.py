@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,11 +16,10 @@ from specwire.runtime.cli.metrics_options import read_metrics
 from specwire.runtime.cli.metrics_showing import shown
 from specwire.runtime.cli.peer_log import PeerLog
 from specwire.runtime.cli.reloading import Take
-from specwire.runtime.filemq.counters import Counters
 from specwire.runtime.filemq.dialects import find_dialect
 from specwire.runtime.filemq.reporting import describe_done, describe_left, report
 from specwire.runtime.filemq.settings import PeerSettings
-from specwire.runtime.filemq.status import PeerStatus
+from specwire.runtime.filemq.status import Peer, PeerStatus
 from specwire.runtime.log.text import show_json
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.status_folder import address_in, locate_status_folder, open_status_folder
@@ -35,15 +34,6 @@ ROLES = {"server": "filemq-server", "subscriber": "filemq-subscriber"}
 
 JOB_FAILED = 1
 EXIT_STATUSES = "Exit status: 0 after SIGINT or SIGTERM; 1 when the job failed; 2 for usage and bad input."
-
-
-class Peer(Protocol):
-    """A `FilemqServer` or a `FilemqClient`."""
-
-    counters: Counters
-
-    def status(self) -> PeerStatus:
-        """Return its state and counters."""
 
 
 def open_tap(settings: PeerSettings, name: str) -> AbstractContextManager[Tap | None]:

@@ -1,4 +1,4 @@
-"""What a peer has done so far, in numbers."""
+"""Counts of what a peer has done."""
 
 from __future__ import annotations
 
@@ -19,20 +19,26 @@ from specwire.runtime.filemq.events import (
     PeerOpened,
 )
 from specwire.runtime.filemq.resync import RESYNC
+from specwire.runtime.kernel.host import Host
 from specwire.runtime.kernel.log import LogEvent, Refused
+from specwire.runtime.kernel.service import HostState
 
 ERRORS = ("SRSLY", "RTFM", "WAT")
 
 
 class Counters(msgspec.Struct):
-    """Counts since the start; they only grow.
+    """Counts since the start, which only grow.
 
-    `octets_*` are those of all frames, `content_octets` those of file content alone, in either direction;
-    `files` were received or sent, `deletions` taken out of the inbox or of a publication.
-    `octets_saved` is content that had not to travel again because a file was resumed. `commands_*` go by the names
-    of the specification (`SRSLY`, `RTFM` and `WAT` are the refusals among them); `malformed` counts messages that
-    are no command at all. `refusals` counts what was not accepted here, whatever the other side was told, and among it
-    `cut_off` the connections that were ended because a message did not end.
+    Attributes:
+        octets_in, octets_out: of all frames.
+        content_octets: of file content, in either direction.
+        files: received or sent.
+        deletions: files removed from the inbox or from a publication.
+        refusals: what was not accepted here, whatever the other side was answered.
+        malformed: messages that are no command.
+        cut_off: connections that were closed because a message did not end; refusals, too.
+        octets_saved: content that was not sent again because a file was resumed.
+        commands_in, commands_out: by the names of the specification.
     """
 
     messages_in: int = 0
@@ -94,15 +100,20 @@ class Counters(msgspec.Struct):
         """Return how often the other side said SRSLY, RTFM or WAT."""
         return sum(self.commands_in.get(name, 0) for name in ERRORS)
 
-    def snapshot(self) -> Counters:
-        """Return the counts of this moment."""
-        now = copy(self)
-        now.commands_in, now.commands_out = dict(self.commands_in), dict(self.commands_out)
-        return now
+    def with_host(self, host: Host) -> Counters:
+        """Return the counts of this moment, with those of the host."""
+        counts = copy(self)
+        counts.commands_in, counts.commands_out = dict(self.commands_in), dict(self.commands_out)
+        if host.state is not HostState.NEW:
+            status = host.status()
+            counts.messages_in, counts.messages_out = status.messages_in, status.messages_out
+            counts.octets_in, counts.octets_out = status.octets_in, status.octets_out
+            counts.cut_off = status.counters.cut_off
+        return counts
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts by name."""
-        return msgspec.structs.asdict(self.snapshot())
+        return msgspec.structs.asdict(self)
 
     def _count(self, command: Command, counts: dict[str, int]) -> None:
         name = command.NAME

@@ -1,291 +1,391 @@
-"""Sending to one client: credit, the queue of changes, and the file under way.
+"""Sending to one client: credit, the queue of changes, and the file that is being sent.
 
-Rules carried out here, from FILEMQ v2:
+Rules of FILEMQ v2:
 
-- content is sent against credit, exact to the octet: a chunk is cut to what is left;
-- chunks of one file are consecutive: between the first chunk and the end of a file nothing else is sent. A
-  file that changes meanwhile begins again at offset 0, and is followed by others unfinished only where it has
-  done so `MAX_RESTARTS` times and others wait.
+- Content is sent against credit, exact to the octet: a chunk has at most what is left.
+- Chunks of one file are consecutive: nothing else is sent between the first chunk and the end of a file. A
+  file that changes meanwhile begins again at offset 0. If it has done so `MAX_RESTARTS` times, the files that
+  wait are sent first.
 
-The specification has no end of file. Here it is an empty chunk at offset = size, and the headers of every chunk
-carry `size` and `sha-1`, so that the client can check what it got.
+The specification does not define how a file ends. Here an empty chunk at offset = size ends it, and the headers
+of every chunk have `size` and `sha-1`, so that the client can verify the file.
 
-A client that writes in place (`Outflow.in_place`, see `Habits`) needs more: a file given up half-way is closed by
-an empty chunk and deleted, and a new version of a file that it may hold comes after a deletion.
+A client that writes in place (see `Habits`) needs more: a file that is given up is ended by an empty chunk and
+deleted, and a new version follows a deletion of the old one.
 
-A file of which the client holds the beginning (`resuming`) goes before all others, and from there on where the
-beginning is that of the file as it is published; a client that writes in place is sent the whole.
+A file of which the client holds the beginning (`Beginning`) is sent first, and from there on if the published file
+begins like this.
 
-At most one chunk is being read for a client at any time, and after about `BATCH` commands the socket is asked
-whether the client takes them, so that a slow client costs little memory.
+One story per client sends everything. It suspends while there is nothing to send, no credit, or no room in the
+client's socket, and for each chunk that is read, so a slow client takes little memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
 from specwire.generated.filemq import Cheezburger, Operation
-from specwire.runtime.filemq.actions import Abandon, CheckPart, Pause, ReadChunk, Report, Send, ServerAction
 from specwire.runtime.filemq.catalogue import Entry, Listing
-from specwire.runtime.filemq.dialect import Command
+from specwire.runtime.filemq.dialect import Command, Dialog, OutOfTurnError
 from specwire.runtime.filemq.events import FileResumed, FileSent
 from specwire.runtime.filemq.nameset import NameSet
 from specwire.runtime.filemq.progress import UnderWay
 from specwire.runtime.filemq.resuming import Beginning
 from specwire.runtime.filemq.sendqueue import SendQueue
+from specwire.runtime.kernel.effects import AwaitRoom, Log, Now, Send, Steps, Story, Wait, Wake, ask
+from specwire.runtime.kernel.events import PeerId
+from specwire.runtime.transport.backoff import Backoff
 
 MAX_CREDIT = 2**64 - 1
 BATCH = 32
+"""After so many commands the story waits until the client's socket has taken them."""
+
+SMALL_OCTETS = 32 * 1024
+"""A chunk of at most this size is read without asking for room first."""
+
 MAX_RESTARTS = 3
+SETTLE_S = 0.05
+LONGEST_SETTLE_S = 1.0
+CALM_S = 5.0
+
+
+class ReadingState(msgspec.Struct):
+    """What a reader knows of a file after some chunks; only the reader uses it.
+
+    Attributes:
+        sha1: `hashlib` object over all chunks; None if the digest is not computed on the way.
+        touched_ns: time at which the file's state had changed last when reading began.
+    """
+
+    sha1: Any
+    touched_ns: int
+
+
+class ReadChunk(msgspec.Struct, frozen=True):
+    """Request: read `size` octets at `offset` of a file. Answered with `Chunk`, or None if the file has changed.
+
+    Attributes:
+        state: of the answer to the request before; None for the first one.
+    """
+
+    entry: Entry
+    offset: int
+    size: int
+    state: ReadingState | None = None
+
+
+class Chunk(msgspec.Struct, frozen=True):
+    """Octets of a file, exactly as many as requested."""
+
+    octets: bytes
+    state: ReadingState
+
+
+class CheckPart(msgspec.Struct, frozen=True):
+    """Request: compute the SHA-1 of the first `size` octets of a file.
+
+    Answered with upper-case hexadecimal, or None if the file has changed.
+    """
+
+    entry: Entry
+    size: int
 
 
 class Transfer(msgspec.Struct):
-    """A file on its way; `offset` counts the octets sent, `replaces` tells that an old version may be there.
+    """A file that is being sent.
 
-    `claimed` is what the client says it holds of the file, until that is known to be so or not.
+    Attributes:
+        offset: octets sent.
+        replaces: the client may have an old version of the file.
+        changed: the file has changed since, and begins again.
+        withdrawn: the file is no longer published, or was not; the queue has what follows.
+        reading: state of the reader after the last chunk.
     """
 
-    number: int
     entry: Entry
     replaces: bool
-    restarts: int = 0
     offset: int = 0
-    reading: bool = False
-    claimed: Beginning | None = None
+    changed: bool = False
+    withdrawn: bool = False
+    reading: ReadingState | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether this version of the file must not be sent any more."""
+        return self.changed or self.withdrawn
 
 
+@dataclass(eq=False)
 class Outflow:
-    """What goes to one client, in order.
+    """What is sent to one client.
 
-    Args:
-        send: wraps a command for this client, and notes that it was sent.
-        number: returns a transfer number that was never used before.
+    Attributes:
+        dialog: watches the dialog; refuses a command that must not be sent now.
+        in_place: the client writes chunks into the file itself.
+        credit: octets of content that may be sent.
+        octets_sent: content that was sent.
+        sent_at: time of the last command.
+        ended: nothing is sent any more.
+        waits_for: what the story waits for; empty while it reads or sends.
     """
 
-    def __init__(
-        self,
-        peer: bytes,
-        files: Listing,
-        *,
-        chunk_octets: int,
-        send: Callable[[Command, float], Send],
-        number: Callable[[], int],
-    ) -> None:
-        self.credit = 0
-        self.octets_sent = 0
-        self.in_place = False
-        self._peer, self._files, self._chunk_octets = peer, files, chunk_octets
-        self._send, self._number = send, number
-        self._queue = SendQueue(files)
-        self._transfer: Transfer | None = None
-        self._claim: tuple[str, Beginning] | None = None
-        self._sequence = 0
-        self._paused = False
+    peer: PeerId
+    files: Listing
+    dialog: Dialog
+    chunk_octets: int
+    in_place: bool
+    sent_at: float
+    queue: SendQueue = field(init=False)
+    credit: int = 0
+    octets_sent: int = 0
+    ended: bool = False
+    transfer: Transfer | None = None
+    waits_for: str = ""
+    _claim: tuple[str, Beginning] | None = None
+    _sequence: int = 0
+    _unconfirmed: int = 0
+    _settling: Backoff = field(init=False)
 
-    @property
-    def queued(self) -> int:
-        """Number of changes that wait behind the file under way."""
-        return len(self._queue)
-
-    @property
-    def waiting(self) -> int:
-        """Number of changes that are kept one by one."""
-        return self._queue.by_name
+    def __post_init__(self) -> None:
+        self.queue = SendQueue(self.files)
+        self._settling = Backoff(first_s=SETTLE_S, longest_s=LONGEST_SETTLE_S, calm_s=CALM_S)
 
     @property
     def under_way(self) -> UnderWay | None:
-        """The file under way, and how much of it was sent."""
-        transfer = self._transfer
+        """The file that is being sent, and how much of it was sent."""
+        transfer = self.transfer
         if transfer is None:
             return None
-        entry = transfer.entry
-        return UnderWay(entry.name, transfer.offset, entry.size, self._peer.hex())
+        return UnderWay(transfer.entry.name, transfer.offset, transfer.entry.size, self.peer.routing_id.hex())
+
+    @property
+    def work_key(self) -> tuple[str, PeerId]:
+        """Key of the story's `Wait` for changes and credit."""
+        return "changes", self.peer
+
+    @property
+    def room_key(self) -> tuple[str, PeerId]:
+        """Key of the story's `Wait` for `RoomMade`."""
+        return "room", self.peer
+
+    # ---- what others change
 
     def grant(self, credit: int) -> bool:
-        """Add credit; False, and nothing added, where the sum does not fit 64 bits."""
+        """Add credit; return False, and add nothing, if the sum does not fit 64 bits."""
         if credit > MAX_CREDIT - self.credit:
             return False
         self.credit += credit
         return True
 
     def queue_deletions(self, names: Iterable[str]) -> None:
-        """Have these deleted before everything else; a file that is under way already is not queued again.
+        """Send these deletions before everything else, except that of the file that is being sent.
 
-        None of them is published, so nothing that waits is harmed, and what takes the place of one must wait for it.
+        None of them is published, so they harm nothing that waits, and what replaces one must come later.
         """
         for name in reversed([*names]):
-            if self._transfer is None or self._transfer.entry.name != name:
-                self._queue.put_first(name, Operation.DELETE)
+            if not self._is_sending(name):
+                self.queue.put_first(name, Operation.DELETE)
 
     def queue_lacking(self, names: NameSet) -> None:
-        """Send these files later; the set is the queue's from now on."""
-        if self._transfer is not None:
-            names.discard(self._transfer.entry.name)
-        self._queue.put_lacking(names)
+        """Send these files later; the queue keeps the set."""
+        if self.transfer is not None and not self.transfer.withdrawn:
+            names.discard(self.transfer.entry.name)
+        self.queue.put_lacking(names)
 
     def queue_rest(self, name: str, claimed: Beginning) -> None:
-        """Send the rest of this file before everything else; one that is under way already is not queued again."""
-        if self._transfer is None or self._transfer.entry.name != name:
-            self._queue.put_first(name, Operation.CREATE)
+        """Send the rest of this file before everything else, unless the file is being sent."""
+        if not self._is_sending(name):
+            self.queue.put_first(name, Operation.CREATE)
             self._claim = name, claimed
 
-    def stop(self) -> list[ServerAction]:
-        """Drop everything."""
-        self._queue = SendQueue(self._files)
-        return self._abandon()
+    def publish(self, entry: Entry, *, replaces: bool = False) -> Wake:
+        """Send a file that is new or has new content (`replaces`)."""
+        if not self._is_sending(entry.name):
+            self.queue.put(entry.name, Operation.CREATE, replaces=replaces)
+        elif self.transfer is not None and not entry.has_content_of(self.transfer.entry):
+            self.transfer.changed = True
+        return self.wake()
 
-    def publish(self, entry: Entry, now: float, *, replaces: bool = False) -> list[ServerAction]:
-        """A file is new, or has new content (`replaces`)."""
-        transfer = self._transfer
-        if transfer is None or transfer.entry.name != entry.name:
-            self._queue.put(entry.name, Operation.CREATE, replaces=replaces)
-            return self.pump(now)
-        return [] if entry.has_content_of(transfer.entry) else self._restart(transfer, entry, now)
-
-    def withdraw(self, name: str, now: float) -> list[ServerAction]:
-        """A file is gone; where it is under way, its deletion comes next."""
-        if self._transfer is None or self._transfer.entry.name != name:
-            self._queue.put(name, Operation.DELETE, replaces=True)
-            return self.pump(now)
-        self._queue.put_first(name, Operation.DELETE)
-        return [*self._close_cut(now), *self._abandon(), *self.pump(now)]
-
-    def pump(self, now: float) -> list[ServerAction]:
-        """Send what credit, the socket and the file under way allow."""
-        actions: list[ServerAction] = []
-        while not self._paused:
-            step = self._send_next(now)
-            if not step:
-                break
-            actions += step
-            if len(actions) >= BATCH:
-                self._paused = True
-                actions.append(Pause(self._peer))
-        return actions
-
-    def resume(self, now: float) -> list[ServerAction]:
-        """The socket has taken what was sent before `Pause`."""
-        self._paused = False
-        return self.pump(now)
-
-    def chunk_read(self, number: int, chunk: bytes, now: float) -> list[ServerAction]:
-        """A chunk that was asked for is here; one of an abandoned transfer is ignored."""
-        transfer = self._transfer
-        if transfer is None or transfer.number != number:
-            return []
-        actions = self._send_chunk(transfer, chunk, now)
-        transfer.offset += len(chunk)
-        transfer.reading = False
-        self.credit -= len(chunk)
-        self.octets_sent += len(chunk)
-        return [*actions, *self.pump(now)]
-
-    def part_checked(self, number: int, sha1: str, now: float) -> list[ServerAction]:
-        """The digest that was asked for is here: go on where the client's part ends, or begin at 0."""
-        transfer = self._transfer
-        if transfer is None or transfer.number != number or transfer.claimed is None:
-            return []
-        claimed, transfer.claimed = transfer.claimed, None
-        transfer.reading = False
-        if sha1 != claimed.sha1:
-            return self.pump(now)
-        transfer.offset = claimed.size
-        resumed = FileResumed(transfer.entry.name, claimed.size, self._peer.hex())
-        return [Report(resumed), *self.pump(now)]
-
-    def file_moved(self, number: int, now: float) -> list[ServerAction]:
-        """The file under way is not what was announced any more: begin again with what there is now."""
-        transfer = self._transfer
-        if transfer is None or transfer.number != number:
-            return []
-        entry = self._files.find(transfer.entry.name)
-        if entry is None:
-            return self.withdraw(transfer.entry.name, now)
-        return self._restart(transfer, entry, now)
-
-    def _send_next(self, now: float) -> list[ServerAction]:
-        transfer = self._transfer
-        if transfer is None:
-            return self._begin_next(now)
-        entry = transfer.entry
-        left = entry.size - transfer.offset
-        if left == 0:
-            self._transfer = None
-            end = self._send_chunk(transfer, b"", now)
-            return [*end, Report(FileSent(entry.name, entry.size, self._peer.hex()))]
-        size = min(left, self.credit, self._chunk_octets)
-        if transfer.reading or size == 0:
-            return []
-        transfer.reading = True
-        return [ReadChunk(self._peer, transfer.number, entry.name, transfer.offset, size)]
-
-    def _begin_next(self, now: float) -> list[ServerAction]:
-        while (change := self._queue.take()) is not None:
-            name, (operation, replaces) = change
-            if operation is Operation.DELETE:
-                return [self._send_deletion(name, now)]
-            entry = self._files.find(name)
-            if entry is not None:  # a file that went meanwhile has its deletion in the queue
-                self._transfer = Transfer(self._number(), entry, replaces)
-                return self._check_claim(self._transfer) or self._send_next(now)
-        return []
-
-    def _check_claim(self, transfer: Transfer) -> list[ServerAction]:
-        """Where the client says that it holds the beginning of the file, ask for the digest of as much of it."""
-        claim, self._claim = self._claim, None  # whichever file comes first takes the place of what is held
-        name = transfer.entry.name
-        if claim is None or claim[0] != name or claim[1].size > transfer.entry.size:
-            return []
-        transfer.claimed, transfer.reading = claim[1], True
-        return [CheckPart(self._peer, transfer.number, name, claim[1].size)]
-
-    def _restart(self, transfer: Transfer, entry: Entry, now: float) -> list[ServerAction]:
-        actions = self._close_cut(now)
-        if actions:
-            actions.append(self._send_deletion(entry.name, now))
-        actions += self._abandon()
-        if transfer.restarts < MAX_RESTARTS or not self._queue:
-            again = transfer.restarts + 1
-            self._transfer = Transfer(self._number(), entry, transfer.replaces, restarts=again)
+    def withdraw(self, name: str) -> Wake:
+        """Send the deletion of a file; it comes next if the file is being sent."""
+        if self.transfer is not None and self._is_sending(name):
+            self.transfer.withdrawn = True
+            self.queue.put_first(name, Operation.DELETE)
         else:
-            self._queue.put(entry.name, Operation.CREATE, replaces=transfer.replaces)
-        return [*actions, *self.pump(now)]
+            self.queue.put(name, Operation.DELETE, replaces=True)
+        return self.wake()
 
-    def _close_cut(self, now: float) -> list[ServerAction]:
-        """Close the file under way where the client would take the next chunks for its continuation."""
-        transfer = self._transfer
-        if transfer is None or transfer.offset == 0 or not self.in_place:
-            return []
-        return [*self._send_chunk(transfer, b"", now)]
+    def stop(self) -> Wake:
+        """Send nothing any more."""
+        self.ended = True
+        self.queue = SendQueue(self.files)
+        if self.transfer is not None:
+            self.transfer.withdrawn = True
+        return self.wake()
 
-    def _abandon(self) -> list[ServerAction]:
-        transfer, self._transfer = self._transfer, None
-        return [] if transfer is None else [Abandon(self._peer, transfer.number)]
+    def wake(self) -> Wake:
+        """Return the effect by which the story looks again at what there is to send."""
+        return Wake(self.work_key)
 
-    def _send_deletion(self, name: str, now: float) -> Send:
-        return self._send(self._cheezburger(name, Operation.DELETE, 0, (), b""), now)
+    def send(self, command: Command, now: float) -> Send:
+        """Return the effect that sends a command, which is noted; raises OutOfTurnError."""
+        if violation := self.dialog.send(command):
+            raise OutOfTurnError(str(violation))
+        self.sent_at = now
+        return Send(self.peer, command)
 
-    def _send_chunk(self, transfer: Transfer, chunk: bytes, now: float) -> list[ServerAction]:
-        entry, actions = transfer.entry, list[ServerAction]()
+    def _is_sending(self, name: str) -> bool:
+        transfer = self.transfer
+        return transfer is not None and transfer.entry.name == name and not transfer.withdrawn
+
+    # ---- the story
+
+    def run(self) -> Story:
+        """Send changes until the client has gone or `stop` was called."""
+        while not self.ended:
+            if self._unconfirmed >= BATCH:
+                yield from self._await_room(0)
+            elif (change := self.queue.take()) is None:
+                yield Wait(self.work_key)
+            else:
+                name, (operation, replaces) = change
+                entry = self.files.find(name)
+                if operation is Operation.DELETE:
+                    yield from self._send_deletion(name)
+                elif entry is not None:  # the queue has the deletion of a file that was withdrawn since
+                    yield from self._send_file(entry, replaces)
+
+    def _send_file(self, entry: Entry, replaces: bool) -> Story:
+        """Send a file, again if it changes meanwhile."""
+        restarts = 0
+        while True:
+            transfer = self.transfer = Transfer(entry, replaces)
+            if not restarts:
+                yield from self._check_claim(transfer)
+            is_sent = yield from self._send_content(transfer)
+            self.transfer = None
+            if is_sent or self.ended:
+                return
+            yield from self._give_up(transfer)
+            newer = self.files.find(entry.name)
+            if transfer.withdrawn or newer is None:
+                return
+            entry, replaces = newer, transfer.replaces
+            restarts += 1
+            if restarts > MAX_RESTARTS and self.queue:
+                self.queue.put(entry.name, Operation.CREATE, replaces=replaces)
+                return
+
+    def _check_claim(self, transfer: Transfer) -> Story:
+        """Continue the file where the client's part ends, if the file begins like this part."""
+        claim, self._claim = self._claim, None  # whichever file is sent first replaces the client's part
+        entry = transfer.entry
+        if claim is None or claim[0] != entry.name or claim[1].size > entry.size:
+            return
+        claimed = claim[1]
+        answered = yield from ask(CheckPart(entry, claimed.size))
+        if transfer.is_over:
+            return
+        if answered.value is None:
+            yield from self._wait_until_settled(transfer)
+        elif answered.value == claimed.sha1:
+            transfer.offset = claimed.size
+            yield Log(FileResumed(entry.name, claimed.size, self.peer.routing_id.hex()))
+
+    def _send_content(self, transfer: Transfer) -> Steps[bool]:
+        """Send the chunks of a file; return whether it is complete."""
+        entry = transfer.entry
+        while not transfer.is_over:
+            left = entry.size - transfer.offset
+            size = min(left, self.credit, self.chunk_octets)
+            if not left:
+                yield from self._send_chunk(transfer, b"")
+                yield Log(FileSent(entry.name, entry.size, self.peer.routing_id.hex()))
+                return True
+            if not size:
+                self.waits_for = "credit"
+                yield Wait(self.work_key)
+                self.waits_for = ""
+                continue
+            if size > SMALL_OCTETS or self._unconfirmed >= BATCH:
+                size = yield from self._await_room(size)
+            if not transfer.is_over:
+                yield from self._send_next(transfer, size)
+        return False
+
+    def _send_next(self, transfer: Transfer, size: int) -> Story:
+        """Read a chunk and send it."""
+        request = ReadChunk(transfer.entry, transfer.offset, size, transfer.reading)
+        answered = yield from ask(request)
+        chunk: Chunk | None = answered.value
+        if transfer.is_over:
+            return
+        if chunk is None:
+            yield from self._wait_until_settled(transfer)
+            return
+        yield from self._send_chunk(transfer, chunk.octets)
+        transfer.offset += size
+        transfer.reading = chunk.state
+        self.credit -= size
+        self.octets_sent += size
+
+    def _wait_until_settled(self, transfer: Transfer) -> Story:
+        """Begin again with a file that could not be read as it was published.
+
+        If it is still published like this, it is being written or cannot be read, and is read again later.
+        """
+        if self.files.find(transfer.entry.name) is transfer.entry:
+            self.waits_for = "the file, which cannot be read"
+            until = self._settling.next_try((yield Now()))
+            while (yield Now()) < until and not transfer.is_over:
+                yield Wait(self.work_key, until)
+            self.waits_for = ""
+        transfer.changed = True
+
+    def _await_room(self, octets: int) -> Steps[int]:
+        """Wait until the client has room; return for how many octets."""
+        self._unconfirmed = 0
+        self.waits_for = "the client to receive"
+        yield AwaitRoom(self.peer, octets)
+        room: int = yield Wait(self.room_key)
+        self.waits_for = ""
+        return room
+
+    # ---- commands
+
+    def _give_up(self, transfer: Transfer) -> Story:
+        """End a file that is not complete where the client would take other chunks for its continuation."""
+        if self.in_place and transfer.offset:
+            yield from self._send_chunk(transfer, b"")
+            if not transfer.withdrawn:  # else the queue has the deletion
+                yield from self._send_deletion(transfer.entry.name)
+
+    def _send_deletion(self, name: str) -> Story:
+        yield from self._send_cheezburger(name, Operation.DELETE, 0, (), b"")
+
+    def _send_chunk(self, transfer: Transfer, chunk: bytes) -> Story:
+        entry = transfer.entry
         if transfer.replaces and self.in_place:
-            actions.append(self._send_deletion(entry.name, now))
+            yield from self._send_deletion(entry.name)
         transfer.replaces = False
         headers = (("size", str(entry.size)), ("sha-1", entry.sha1))
-        command = self._cheezburger(entry.name, Operation.CREATE, transfer.offset, headers, chunk)
-        return [*actions, self._send(command, now)]
+        yield from self._send_cheezburger(entry.name, Operation.CREATE, transfer.offset, headers, chunk)
 
-    def _cheezburger(
+    def _send_cheezburger(
         self, name: str, operation: Operation, offset: int, headers: tuple[tuple[str, str], ...], chunk: bytes
-    ) -> Cheezburger:
-        sequence = self._sequence
-        self._sequence += 1
-        return Cheezburger(
-            sequence=sequence,
+    ) -> Story:
+        command = Cheezburger(
+            sequence=self._sequence,
             operation=int(operation),
             filename=name,
             offset=offset,
             headers=headers,
             chunk=chunk,
         )
+        self._sequence += 1
+        self._unconfirmed += 1
+        yield self.send(command, (yield Now()))

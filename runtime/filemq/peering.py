@@ -1,18 +1,18 @@
-"""One client as the server sees it: the dialog, its subscriptions, and whether it is alive.
+"""One client as its server knows it: the dialog, the subscriptions, and whether it is alive.
 
-Rules carried out here, from FILEMQ v2:
+Rules of FILEMQ v2:
 
-- a command that the dialog does not allow is answered with RTFM, a malformed one with WAT, and the peering is over;
-- a refused subscription is answered with SRSLY, and every later command of this client is discarded, up to an OHAI,
-  which begins anew; a sum of credit that does not fit 64 bits is refused in the same way;
-- every command is a sign of life; a HUGZ is answered, and sent where nothing else was sent for a while.
+- A command that the dialog does not allow is answered with RTFM, a malformed one with WAT, and ends the peering.
+- A refused subscription is answered with SRSLY. Later commands of this client are ignored, until an OHAI begins
+  another peering. A sum of credit that does not fit 64 bits is refused in the same way.
+- Every command is a sign of life. A HUGZ is answered, and sent if nothing else was sent for a while.
 
-What is sent, and when, is `outflow`'s part.
+`outflow` sends the files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 
@@ -29,9 +29,8 @@ from specwire.generated.filemq import (
     Srsly,
 )
 from specwire.generated.filemq.machine import ServerHandler, dispatch_to_server
-from specwire.runtime.filemq.actions import Close, Report, Send, ServerAction
 from specwire.runtime.filemq.catalogue import Entry, Listing
-from specwire.runtime.filemq.dialect import Command, Dialog, Habits, OutOfTurnError
+from specwire.runtime.filemq.dialect import Command, Dialog, Habits
 from specwire.runtime.filemq.events import PeerClosed, PeerOpened, Subscribed
 from specwire.runtime.filemq.names import covers, cut_reason, fault_in_name, fault_in_path, normalise_path
 from specwire.runtime.filemq.outflow import Outflow
@@ -46,6 +45,8 @@ from specwire.runtime.filemq.resync import (
     ClientCache,
 )
 from specwire.runtime.filemq.status import ClientStatus
+from specwire.runtime.kernel.effects import DropPeer, HostEffect, Log, Now, Story, Wait, Wake
+from specwire.runtime.kernel.events import PeerId
 from specwire.runtime.kernel.log import Refused
 
 MAX_SUBSCRIPTIONS = 1000
@@ -56,9 +57,11 @@ Enclose = Callable[[str, str], str | None]
 Authorise = Callable[[str, str], str | None]
 """Given the client's name and a path: the reason to refuse the subscription, None to allow it."""
 
+Effects = Iterator[HostEffect]
+
 
 class Terms(msgspec.Struct, frozen=True):
-    """What holds for every client of a server; times in seconds."""
+    """Settings for every client of a server; times in seconds."""
 
     chunk_octets: int
     heartbeat_s: float
@@ -68,39 +71,29 @@ class Terms(msgspec.Struct, frozen=True):
     enclose: Enclose
 
 
-class Peering(ServerHandler[float, list[ServerAction]]):
-    """The state of one client, and what each event makes of it.
-
-    `obey` takes any command; the handler's methods take those that the dialog allows, with the time.
+class Peering(ServerHandler[float, Story]):
+    """State of one client. `obey` handles any command; the handler's methods get those that the dialog allows.
 
     Attributes:
-        user: the name that the client has proved to have; empty where nobody has to.
-        refused: SRSLY was said, and nothing of this client is heard any more.
+        user: authenticated name of the client; empty without authentication.
+        refused: SRSLY was sent, and commands are ignored.
+        closed: the peering has ended.
     """
 
     def __init__(
-        self,
-        peer: bytes,
-        files: Listing,
-        *,
-        terms: Terms,
-        dialog: Dialog,
-        number: Callable[[], int],
-        now: float,
-        user: str = "",
+        self, peer: PeerId, files: Listing, *, terms: Terms, dialog: Dialog, now: float, user: str = ""
     ) -> None:
         self.peer, self.user = peer, user
-        self.label = peer.hex()
-        self.closed = False
-        self.outflow = Outflow(peer, files, chunk_octets=terms.chunk_octets, send=self._send, number=number)
-        self.outflow.in_place = terms.habits.writes_in_place
+        self.label = peer.routing_id.hex()
+        self.outflow = Outflow(peer, files, dialog, terms.chunk_octets, terms.habits.writes_in_place, now)
+        self.refused = self.closed = False
         self._files, self._terms, self._dialog = files, terms, dialog
         self._caches: dict[str, ClientCache] = {}
-        self._heard = self._sent = self._since = now
-        self._opened = self.refused = self._resumed = self._asked_for_life = False
+        self._heard = self._since = now
+        self._opened = self._resumed = self._asked_for_life = False
 
     def describe(self, now: float) -> ClientStatus:
-        """Tell how this client is."""
+        """Return the status of this client."""
         outflow = self.outflow
         return ClientStatus(
             label=self.label,
@@ -108,117 +101,157 @@ class Peering(ServerHandler[float, list[ServerAction]]):
             subscriptions=tuple(self._caches),
             credit=outflow.credit,
             under_way=outflow.under_way,
-            queued=outflow.queued,
+            queued=len(outflow.queue),
             octets_sent=outflow.octets_sent,
             connected_s=round(now - self._since, 3),
+            waits_for=outflow.waits_for,
         )
 
-    def obey(self, command: Command, now: float) -> list[ServerAction]:
-        """Take a command from the client."""
+    def obey(self, command: Command, now: float) -> Story:
+        """Handle a command of the client."""
         self._heard = now
         if self.refused:
-            return []
-        violation = self._dialog.receive(command)
-        if violation is not None:
-            return self.end(Rtfm(reason=cut_reason(str(violation))), str(violation), now)
-        return dispatch_to_server(self, command, now)
+            return
+        if violation := self._dialog.receive(command):
+            yield from self.end(Rtfm(reason=cut_reason(str(violation))), str(violation), now)
+        else:
+            yield from dispatch_to_server(self, command, now)
 
-    def on_ohai(self, message: Ohai, now: float) -> list[ServerAction]:
+    def on_ohai(self, message: Ohai, now: float) -> Story:
         """Accept the peering; where the dialog allows a second OHAI, it changes nothing."""
-        news = [] if self._opened else [Report(PeerOpened(self.label, self.user))]
-        self._opened = True
-        return [self._send(OhaiOk(), now), *news]
+        yield self.outflow.send(OhaiOk(), now)
+        if not self._opened:
+            self._opened = True
+            yield Log(PeerOpened(self.label, self.user))
 
-    def on_icanhaz(self, message: Icanhaz, now: float) -> list[ServerAction]:
-        """Subscribe the client, or refuse; or send the rest of a file to one that is subscribed to it already."""
+    def on_icanhaz(self, message: Icanhaz, now: float) -> Story:
+        """Subscribe the client, refuse it, or send the rest of a file to a client that is subscribed to it."""
         name = normalise_path(message.path)
         claimed = read_beginning(message.options)
         if claimed is None or not self._may_resume(name):
-            return self._subscribe(message, now)
-        return self._go_on(name, claimed, now, prune=PRUNE in message.options)
+            yield from self._subscribe(message, now)
+        else:
+            yield from self._resume(name, claimed, now, prune=PRUNE in message.options)
 
-    def on_nom(self, message: Nom, now: float) -> list[ServerAction]:
+    def on_nom(self, message: Nom, now: float) -> Story:
         """Add credit, and send what it allows."""
         if self.outflow.grant(message.credit):
-            return self.outflow.pump(now)
-        return self._refuse("NOM", f"brings the credit from {self.outflow.credit} beyond 2^64 - 1", now)
+            yield self.outflow.wake()
+        else:
+            reason = f"brings the credit from {self.outflow.credit} beyond 2^64 - 1"
+            yield from self._refuse("NOM", reason, now)
 
-    def on_hugz(self, message: Hugz, now: float) -> list[ServerAction]:
-        """Show life."""
-        return [self._send(HugzOk(), now)]
+    def on_hugz(self, message: Hugz, now: float) -> Story:
+        """Answer."""
+        yield self.outflow.send(HugzOk(), now)
 
-    def on_hugz_ok(self, message: HugzOk, now: float) -> list[ServerAction]:
-        """Be content: every message is a sign of life already."""
+    def on_hugz_ok(self, message: HugzOk, now: float) -> Story:
+        """Ask again later; every message is a sign of life."""
         self._asked_for_life = False
-        return []
+        yield Wake(("life", self.peer))
 
-    def on_kthxbai(self, message: Kthxbai, now: float) -> list[ServerAction]:
+    def on_kthxbai(self, message: Kthxbai, now: float) -> Story:
         """Forget the client."""
-        return self.drop("said KTHXBAI")
+        yield from self.drop("said KTHXBAI", discard=True)
 
-    def answer_malformed(self, answer: Command, now: float) -> list[ServerAction]:
-        """Answer a message that could not be decoded; an error ends the peering, whichever it is."""
+    def answer_malformed(self, answer: Command, now: float) -> Effects:
+        """Answer a message that could not be decoded; the answer ends the peering."""
         self._heard = now
-        return [] if self.refused else self.end(answer, f"sent a malformed message ({answer.NAME})", now)
+        if not self.refused:
+            yield from self.end(answer, f"sent a malformed message ({answer.NAME})", now)
 
-    def stop(self, now: float) -> list[ServerAction]:
-        """The server stops: say so, unless SRSLY has ended the dialog before, or the dialect has no word for it."""
+    def stop(self, now: float) -> Effects:
+        """Say goodbye, unless SRSLY has ended the dialog, or the dialect has no word for it."""
         reason = "the server stops"
-        silent = self.refused or not self._terms.habits.server_says_goodbye
-        return self.drop(reason) if silent else self.end(Kthxbai(), reason, now)
+        if self.refused or not self._terms.habits.server_says_goodbye:
+            yield from self.drop(reason)
+        else:
+            yield from self.end(Kthxbai(), reason, now)
 
-    def end(self, command: Command, reason: str, now: float) -> list[ServerAction]:
+    def end(self, command: Command, reason: str, now: float) -> Effects:
         """Send a last command and close."""
-        return [self._send(command, now), *self.drop(reason)]
+        yield self.outflow.send(command, now)
+        yield from self.drop(reason)
 
-    def drop(self, reason: str) -> list[ServerAction]:
-        """Close without a word."""
+    def drop(self, reason: str, *, discard: bool = False) -> Effects:
+        """Close without a command.
+
+        Args:
+            discard: the client does not expect what waits to be sent, either.
+        """
         self.closed = True
-        return [*self.outflow.stop(), Close(reason, self.peer), Report(PeerClosed(self.label, reason))]
+        yield DropPeer(self.peer, discard)
+        yield Log(PeerClosed(self.label, reason))
 
-    def publish(self, entry: Entry, now: float, *, replaces: bool) -> list[ServerAction]:
-        """A file is new, or has new content (`replaces`)."""
-        if not self._is_subscribed(entry.name):
-            return []
-        return self.outflow.publish(entry, now, replaces=replaces)
+    def publish(self, entry: Entry, *, replaces: bool) -> Story:
+        """Send a file that is new, or has new content (`replaces`)."""
+        if self._is_subscribed(entry.name):
+            yield self.outflow.publish(entry, replaces=replaces)
 
-    def withdraw(self, name: str, now: float) -> list[ServerAction]:
-        """A file is gone."""
-        return self.outflow.withdraw(name, now) if self._is_subscribed(name) else []
+    def withdraw(self, name: str) -> Story:
+        """Send the deletion of a file."""
+        if self._is_subscribed(name):
+            yield self.outflow.withdraw(name)
 
-    def review(self, now: float) -> list[ServerAction]:
-        """What is allowed has changed: refuse a client that has a subscription that it may not have any more."""
-        for path in () if self.refused else self._caches:
+    def review(self, now: float) -> Story:
+        """Refuse a client that has a subscription which is not allowed any more."""
+        for path in () if self.refused else (*self._caches,):
             if fault := self._terms.authorise(self.user, path):
-                return self._refuse(path, fault, now)
-        return []
+                yield from self._refuse(path, fault, now)
+                return
 
-    def tick(self, now: float) -> list[ServerAction]:
-        """Close a silent client; ask one for life to which nothing was sent for a while."""
-        silence = now - self._heard
-        if silence >= self._terms.expiry_s:
-            return self.drop(f"silent for {silence:.1f} s")
-        idle = self._terms.habits.server_asks_for_life and now - self._sent >= self._terms.heartbeat_s
-        if idle and not self.refused and not self._asked_for_life:
-            self._asked_for_life = True
-            return [self._send(Hugz(), now)]
-        return []
+    def keep_alive(self) -> Story:
+        """Close a silent client, and ask for a sign of life if nothing was sent for a while."""
+        terms = self._terms
+        while not self.closed:
+            now: float = yield Now()
+            silence = now - self._heard
+            if silence >= terms.expiry_s:
+                yield from self.drop(f"silent for {silence:.1f} s", discard=True)
+                return
+            due = self._heard + terms.expiry_s
+            if terms.habits.server_asks_for_life and not (self.refused or self._asked_for_life):
+                ask_at = self.outflow.sent_at + terms.heartbeat_s
+                if now >= ask_at:
+                    self._asked_for_life = True
+                    yield self.outflow.send(Hugz(), now)
+                else:
+                    due = min(due, ask_at)
+            yield Wait(("life", self.peer), due)
 
-    def _send(self, command: Command, now: float) -> Send:
-        if violation := self._dialog.send(command):
-            raise OutOfTurnError(str(violation))
-        self._sent = now
-        return Send(command, self.peer)
-
-    def _refuse(self, name: str, reason: str, now: float) -> list[ServerAction]:
-        """FILEMQ v2, "The ICANHAZ-OK Command": SRSLY, and nothing of this client is heard any more."""
-        srsly = self._send(Srsly(reason=cut_reason(f"{name} {reason}")), now)
+    def _refuse(self, name: str, reason: str, now: float) -> Story:
+        """Refuse what the client asked for (FILEMQ v2, "The ICANHAZ-OK Command"), and ignore it from now on."""
+        yield self.outflow.send(Srsly(reason=cut_reason(f"{name} {reason}")), now)
         self.refused = True
         self._caches.clear()
-        return [srsly, *self.outflow.stop(), Report(Refused(name, reason, self.label))]
+        yield self.outflow.stop()
+        yield Log(Refused(name, reason, self.label))
 
-    def _subscribe(self, command: Icanhaz, now: float) -> list[ServerAction]:
+    def _subscribe(self, command: Icanhaz, now: float) -> Story:
         path = normalise_path(command.path)
+        if fault := self._fault_in_subscription(path, command):
+            yield from self._refuse(path, fault, now)
+            return
+        is_new = path not in self._caches
+        cache = self._caches.setdefault(path, ClientCache(path, self._files))
+        cache.add(command.cache)
+        if sum(each.stale_octets for each in self._caches.values()) > MAX_STALE_OCTETS:
+            yield from self._refuse(path, "has a cache with too many unknown names", now)
+            return
+        yield self.outflow.send(IcanhazOk(), now)
+        if is_new:
+            yield Log(Subscribed(path, self.label))
+        if WHOLE in command.options:
+            self.outflow.in_place = False
+        cannot_ask = self._terms.habits.cannot_resync and not command.options
+        if RESYNC in command.options or (is_new and cannot_ask):
+            self._caches[path] = ClientCache(path, self._files)
+            if PRUNE in command.options and self.outflow.queue.by_name < MAX_WAITING:
+                self.outflow.queue_deletions(cache.stale())
+            self.outflow.queue_lacking(cache.lacking())
+            yield self.outflow.wake()
+
+    def _fault_in_subscription(self, path: str, command: Icanhaz) -> str | None:
         fault = (
             fault_in_path(path, self._terms.habits.longest_name_octets)
             or self._terms.authorise(self.user, path)
@@ -226,32 +259,15 @@ class Peering(ServerHandler[float, list[ServerAction]]):
         )
         if fault is None and path not in self._caches and len(self._caches) >= MAX_SUBSCRIPTIONS:
             fault = f"is one subscription more than the {MAX_SUBSCRIPTIONS} allowed"
-        if fault is not None:
-            return self._refuse(path, fault, now)
-        is_new = path not in self._caches
-        cache = self._caches.setdefault(path, ClientCache(path, self._files))
-        cache.add(command.cache)
-        if sum(each.stale_octets for each in self._caches.values()) > MAX_STALE_OCTETS:
-            return self._refuse(path, "has a cache with too many unknown names", now)
-        actions: list[ServerAction] = [self._send(IcanhazOk(), now)]
-        if is_new:
-            actions.append(Report(Subscribed(path, self.label)))
-        if WHOLE in command.options:
-            self.outflow.in_place = False
-        if RESYNC in command.options or (is_new and self._cannot_ask(command)):
-            self._caches[path] = ClientCache(path, self._files)
-            if PRUNE in command.options and self.outflow.waiting < MAX_WAITING:
-                self.outflow.queue_deletions(cache.stale())
-            self.outflow.queue_lacking(cache.lacking())
-        return [*actions, *self.outflow.pump(now)]
+        return fault
 
     def _may_resume(self, name: str) -> bool:
-        """Tell whether to send the rest of this file; once for each client, as it needs no more."""
+        """Return whether to send the rest of this file: once for each client, which needs no more."""
         known = self._is_subscribed(name) and fault_in_name(name) is None
         return known and not self._resumed and not self.outflow.in_place
 
-    def _go_on(self, name: str, claimed: Beginning, now: float, *, prune: bool) -> list[ServerAction]:
-        """Send the rest of a file. The client is subscribed to it: this is no subscription, and not refused."""
+    def _resume(self, name: str, claimed: Beginning, now: float, *, prune: bool) -> Story:
+        """Send the rest of a file to a subscribed client: this is no subscription, and cannot be refused."""
         self._resumed = True
         if self._files.find(name) is not None:
             for path, cache in self._caches.items():
@@ -260,11 +276,8 @@ class Peering(ServerHandler[float, list[ServerAction]]):
             self.outflow.queue_rest(name, claimed)
         elif prune and not self._files.is_in_doubt(name):
             self.outflow.queue_deletions([name])
-        return [self._send(IcanhazOk(), now), *self.outflow.pump(now)]
-
-    def _cannot_ask(self, command: Icanhaz) -> bool:
-        """Tell whether this client would not ask for RESYNC even if it wanted it."""
-        return self._terms.habits.cannot_resync and not command.options
+        yield self.outflow.send(IcanhazOk(), now)
+        yield self.outflow.wake()
 
     def _is_subscribed(self, name: str) -> bool:
         return any(covers(path, name) for path in self._caches)

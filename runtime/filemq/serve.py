@@ -1,66 +1,77 @@
-"""The FILEMQ server as an asyncio service: what it is made of, and when it starts and stops; `serving` does the work."""
+"""The FILEMQ server as an asyncio service: a host for the engine of `server`, with published folders and readers."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
-from itertools import combinations
-from types import TracebackType
-from typing import Self
+from itertools import combinations, islice
 
 import msgspec
 
-from specwire.runtime.capture.counts import count_taps
 from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.filemq.access import Clients, ServerSecurity, fault_in_security, judge_by
-from specwire.runtime.filemq.age import Age
-from specwire.runtime.filemq.catalogue import Catalogue
+from specwire.runtime.filemq.catalogue import PublicationTotals
+from specwire.runtime.filemq.codec import FilemqCodec
 from specwire.runtime.filemq.counters import Counters
-from specwire.runtime.filemq.counting import CountingDialect
 from specwire.runtime.filemq.dialects import find_dialect
-from specwire.runtime.filemq.entrance import BOUNDS, Entrance
-from specwire.runtime.filemq.names import covers
+from specwire.runtime.filemq.names import as_utf8, covers
+from specwire.runtime.filemq.outflow import CheckPart, ReadChunk
 from specwire.runtime.filemq.peering import Authorise
-from specwire.runtime.filemq.publication import Publication
+from specwire.runtime.filemq.publication import Change, Publication
+from specwire.runtime.filemq.reading import FileReader
 from specwire.runtime.filemq.refusals import Refusals
-from specwire.runtime.filemq.server import CHUNK_OCTETS, ServerEngine, allow_all
-from specwire.runtime.filemq.serving import Serving
-from specwire.runtime.filemq.status import ServerStatus
-from specwire.runtime.filemq.watcher import RESCAN_S
+from specwire.runtime.filemq.server import CHUNK_OCTETS, FilesChanged, ServerState, allow_all, react
+from specwire.runtime.filemq.status import ClientStatus, Doubtful, PublicationStatus, ServerStatus
+from specwire.runtime.filemq.watcher import RESCAN_S, Watcher
+from specwire.runtime.kernel.effects import Log
+from specwire.runtime.kernel.engine import StoryEngine
+from specwire.runtime.kernel.events import Noticed
+from specwire.runtime.kernel.host import Host
 from specwire.runtime.kernel.log import EventStreams, LogEvent
+from specwire.runtime.kernel.service import HostSettings, HostState, ListenerSettings, Service, Tasks
+from specwire.runtime.kernel.sockets import MessageTap
 from specwire.runtime.transport.endpoint import fault_in_endpoint
 from specwire.runtime.transport.inflow import InflowBounds
 from specwire.runtime.transport.keys import KeyPair
-from specwire.runtime.transport.security import NULL, CurveServer
+from specwire.runtime.transport.port import require_free
+from specwire.runtime.transport.router import MAX_FRAME_OCTETS
+from specwire.runtime.transport.security import NULL, CurveServer, PlainServer, refuse_exposure
 
 LOOPBACK = "tcp://127.0.0.1:*"
+LISTENER = "clients"
+BOUNDS = InflowBounds(message_octets=MAX_FRAME_OCTETS, legal_octets=MAX_FRAME_OCTETS)
+"""Each command of a client is one frame."""
+
+MAX_FRAMES = 2
+"""Frames of a message that are kept: one more than a command has."""
+
+DOUBTS_SHOWN = 20
 
 
-class FilemqServer:
+class FilemqServer(Service):
     """Serves publications; ``async with FilemqServer(...) as server`` starts and stops it.
 
     Args:
         publications: the folders; their virtual paths must not overlap.
         endpoint: where to listen; the port may be ``*``.
-        tap: gets every message of every client, in both directions.
-        protocol: the dialect spoken, one of `specwire.runtime.filemq.dialects.DIALECTS`.
+        tap: records every message of every client.
+        protocol: the dialect, one of `specwire.runtime.filemq.dialects.DIALECTS`.
         chunk_octets: the largest chunk of content.
         timers: seconds by name (``heartbeat``, ``expiry``) in place of the profile's.
         rescan_s: how often the folders are walked besides the notifications.
         authorise: given client's name and path of a subscription, the reason to refuse it, None to allow it.
         security: what clients have to prove.
-        clients: who is let in, and to which paths; without it whoever knows the server's CURVE key.
+        clients: who is admitted, and to which paths; without it everybody who knows the server's CURVE key.
         insecure: listen beyond this machine even without CURVE.
         bounds: what a client may send without ending a message.
         on_event: called with each event.
 
     Attributes:
         endpoint: the endpoint as bound, once started.
-        counters: what was done so far.
 
     Raises:
-        ValueError: publications overlap, the endpoint is none, the protocol is not spoken, or `clients` do not go with
+        ValueError: publications overlap, the endpoint is none, the protocol is unknown, or `clients` do not fit
             `security`.
     """
 
@@ -84,137 +95,202 @@ class FilemqServer:
         _refuse_overlaps(publications)
         if fault := fault_in_endpoint(endpoint, listening=True):
             raise ValueError(f"{endpoint!r} {fault}")
-        dialect = find_dialect(protocol)
+        if fault := fault_in_security(security, clients):
+            raise ValueError(fault)
         self.endpoint = endpoint
-        self.counters = Counters()
-        self._publications = publications
-        self._catalogue = Catalogue()
-        self._dialect = CountingDialect(dialect, self.counters)
-        self._engine = ServerEngine(
-            self._catalogue,
-            chunk_octets=chunk_octets,
-            timers=timers,
-            authorise=judge_by(clients, authorise),
-            enclose=partial(_find_enclosing, publications),
-            dialect=self._dialect,
+        self._publications, self._clients, self._security = publications, clients, security
+        self._on_event = on_event
+        self._streams, self._refusals = EventStreams(), Refusals()
+        dialect = find_dialect(protocol)
+        self._counters = Counters()
+        self._state = ServerState(
+            dialect,
+            chunk_octets,
+            timers or {},
+            judge_by(clients, authorise),
+            partial(_find_enclosing, publications),
         )
-        self._security, self._known = security, clients
-        self._entrance = Entrance(security, clients, insecure=insecure, bounds=bounds)
-        self._tick_s = min({**dialect.timers, **(timers or {})}.values()) / 4
-        self._tap, self._rescan_s = tap, rescan_s
-        self._on_event, self._streams = on_event, EventStreams()
-        self._refusals = Refusals()
+        self._engine = StoryEngine(partial(react, self._state))
+        self._listener = ListenerSettings(
+            endpoint=endpoint,
+            security=security,
+            insecure=insecure,
+            names=clients.names if clients is not None and isinstance(security, CurveServer) else None,
+            any_key=clients is None and isinstance(security, CurveServer),
+            passwords=clients.passwords
+            if clients is not None and isinstance(security, PlainServer)
+            else None,
+            bounds=bounds,
+            frame_octets=MAX_FRAME_OCTETS,
+            max_frames=MAX_FRAMES,
+        )
+        self._tasks, self._changing = Tasks("the FILEMQ server"), asyncio.Lock()
+        self._watcher = Watcher(
+            publications,
+            self._on_changes,
+            rescan_s=rescan_s,
+            longest_name_octets=dialect.habits.longest_name_octets,
+        )
+        self._reader = FileReader(self._open_file, self._look_again)
+        self._host = Host(
+            self._engine,
+            FilemqCodec(dialect, self._counters),
+            HostSettings(
+                listeners={LISTENER: self._listener},
+                handlers={ReadChunk: self._reader.read, CheckPart: self._reader.check},
+            ),
+            on_event=self._tell,
+            tap=None if tap is None else MessageTap(tap, received_as="C", sent_as="S"),
+        )
 
     @property
     def clients(self) -> int:
         """Number of open peerings."""
-        return self._engine.clients
+        return len(self._state.peerings)
+
+    @property
+    def counters(self) -> Counters:
+        """What the server has done until now."""
+        return self._counters.with_host(self._host)
 
     def digests(self, path: str = "/") -> dict[str, str]:
-        """Return the SHA-1 of every published file under `path`, by name: what an inbox is to hold."""
-        return self._catalogue.digests(path)
+        """Return the SHA-1 of every published file under `path`, by name."""
+        return self._state.files.digests(path)
 
     def events(self) -> AsyncIterator[LogEvent]:
-        """Return an iterator over the events from now on, which ends when this peer stops."""
+        """Return an iterator over the events from now on, which ends when the server stops."""
         return self._streams.read()
 
     def status(self) -> ServerStatus:
-        """Tell how this server is; while it runs."""
+        """Return the status, from `start` on."""
+        host = self._host.status()
         return ServerStatus(
             endpoint=self.endpoint,
-            protocol=self._dialect.name,
-            process=self._age.describe(),
-            publications=self._work.describe_publications(),
-            clients=self._work.describe_clients(),
-            counters=self.counters.snapshot(),
+            protocol=self._state.dialect.name,
+            process=host.process,
+            publications=tuple(map(self._describe_publication, self._publications)),
+            clients=self._describe_clients(),
+            counters=self.counters,
             refusals=self._refusals.newest(),
-            captures=count_taps(self._tap),
+            captures=host.captures,
         )
 
     def replace_clients(self, clients: Clients) -> None:
-        """Let in these clients instead of those of the list until now, and refuse what is not allowed any more.
+        """Admit these clients instead of the present list, and refuse what is not allowed any more.
 
-        A client that is not in the new list, or has a subscription to what it may not have now, is told SRSLY.
+        A client that is not in the new list, or has a subscription that it may not have now, is sent SRSLY.
 
         Raises:
-            ValueError: the server has no list, or this one does not go with how its clients prove themselves.
+            ValueError: the server has no list, or this one does not fit how clients prove themselves.
         """
-        if self._known is None:
+        if self._clients is None:
             raise ValueError("this server has no list of clients")
         if fault := fault_in_security(self._security, clients):
             raise ValueError(fault)
-        self._known.become(clients)
-        self._work.review()
+        self._clients.become(clients)
+        self._host.reload(clients)
 
     async def change_keys(self, keys: KeyPair) -> None:
-        """Prove to be this server by other CURVE keys; returns when it listens by them.
+        """Use other CURVE keys; returns when the server listens with them.
 
-        Every client is disconnected, and comes in again where it knows the new public key.
+        Every client is disconnected, and can connect again if it knows the new public key.
 
         Raises:
             ValueError: the server does not use CURVE.
-            TransportError: the keys are none; those before stay.
+            TransportError: the keys cannot be used; the old ones stay.
         """
-        match self._security:
-            case CurveServer() as security:
-                async with self._changing:
-                    await self._work.change_keys(keys, self.endpoint)
-                    self._security = msgspec.structs.replace(security, keys=keys)
-            case _:
-                raise ValueError("this server has no keys: it was started without CURVE")
+        if not isinstance(self._security, CurveServer):
+            raise ValueError("this server has no keys: it was started without CURVE")  # noqa: TRY004
+        async with self._changing:
+            await self._host.change_keys(keys)
 
     def accept_empty(self) -> None:
-        """Withdraw what is missing in the publications now, although it may only be out of sight."""
-        self._work.accept_empty()
+        """Withdraw what is missing in the publications now, although the disk may only be away."""
+        for publication in self._publications:
+            publication.accept()
+        self._tasks.start(self._watcher.rescan())
 
     async def rescan(self) -> None:
-        """Look at every folder now: after this, `digests` is no older than the call."""
-        await self._work.rescan()
+        """Walk through every folder now: after this, `digests` is no older than the call."""
+        await self._watcher.rescan()
 
     async def start(self) -> None:
         """Scan the publications and listen.
 
         Raises:
             OSError: a publication cannot be read.
-            TransportError: the endpoint cannot be listened on, or is not to be without CURVE (ExposureError).
+            TransportError: the endpoint cannot be bound, or requires CURVE (ExposureError).
         """
-        self._age = Age()
-        self._changing = asyncio.Lock()
-        self._work = Serving(
-            self._engine,
-            self._catalogue,
-            self._publications,
-            dialect=self._dialect,
-            tell=self._tell,
-            counters=self.counters,
-            tap=self._tap,
-            tick_s=self._tick_s,
-            rescan_s=self._rescan_s,
-        )
         try:
-            self.endpoint = await self._work.open(self._entrance, self.endpoint)
+            refuse_exposure(self.endpoint, self._security, insecure=self._listener.insecure)
+            require_free(self.endpoint)  # reading the folders may take hours
+            await self._watcher.start()
+            await self._host.start()
         except BaseException:
-            self._streams.end()
+            await self._release()
             raise
+        self.endpoint = self._host.status().endpoints[LISTENER]
 
     async def stop(self) -> None:
-        """Say KTHXBAI to every client where the dialect has it, and release everything."""
+        """Say KTHXBAI to every client if the dialect has it, and release everything."""
         try:
-            await self._work.close()
+            await self._host.stop("the server stops")
+        finally:
+            await self._release()
+
+    async def _release(self) -> None:
+        try:
+            await self._tasks.close()
+            await self._watcher.close()
+            await self._reader.close()
         finally:
             self._streams.end()
 
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
+    # ---- folders
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.stop()
+    def _on_changes(self, publication: Publication, changes: list[Change]) -> None:
+        """Pass changes to the engine: before the host runs they are those of the first scan."""
+        changed = FilesChanged(publication.path, changes)
+        if self._host.state is HostState.RUNNING:
+            self._host.notice(changed)
+            return
+        for effect in self._engine.handle(Noticed(changed), self._host.now()):
+            if isinstance(effect, Log):
+                self._tell(effect.event)
+
+    def _publication_of(self, name: str) -> Publication:
+        return next(one for one in self._publications if covers(one.path, name))
+
+    def _open_file(self, name: str) -> int:
+        return self._publication_of(name).open_entry(name)
+
+    async def _look_again(self, name: str) -> None:
+        await self._watcher.look_again(self._publication_of(name), name)
+
+    # ---- status
+
+    def _describe_publication(self, publication: Publication) -> PublicationStatus:
+        totals = self._state.totals.get(publication.path, PublicationTotals())
+        doubts = islice(publication.doubts.items(), DOUBTS_SHOWN)
+        return PublicationStatus(
+            publication.path,
+            as_utf8(str(publication.folder)),
+            totals.files,
+            totals.octets,
+            tuple(Doubtful(as_utf8(name), reason) for name, reason in doubts if reason),
+            publication.missing,
+        )
+
+    def _describe_clients(self) -> tuple[ClientStatus, ...]:
+        now, progress = self._host.now(), self._state.progress
+        described = [peering.describe(now) for peering in self._state.peerings.values()]
+        return tuple(
+            msgspec.structs.replace(one, under_way=one.under_way and progress.rated(one.under_way))
+            for one in described
+        )
 
     def _tell(self, event: LogEvent) -> None:
-        self.counters.count_event(event)
+        self._counters.count_event(event)
         self._refusals.note(event)
         self._streams.add(event)
         if self._on_event is not None:
@@ -222,12 +298,14 @@ class FilemqServer:
 
 
 def _find_enclosing(publications: Sequence[Publication], path: str, marks: str) -> str | None:
-    """Return why a client with an inbox in these folders cannot subscribe to `path`, None where it can."""
+    """Return why a client with an inbox in these folders cannot subscribe to `path`, None if it can."""
     for publication in publications if marks else ():
         subscribed = covers(path, publication.path) or covers(publication.path, path)
         if subscribed and publication.holds(marks):
-            where = f"the folder that is published at {publication.path}"
-            return f"cannot be subscribed to: the inbox lies in {where}"
+            return (
+                "cannot be subscribed to: the inbox lies in the folder that is published at "
+                f"{publication.path}"
+            )
     return None
 
 

@@ -1,27 +1,44 @@
-"""The server's engine: frames and events in, actions out; no socket, file, thread or clock.
+"""The server's engine: what a FILEMQ server does with each event, without I/O.
 
-It keeps one `Peering` for each client that opened with OHAI, finds out what a message is, and gives it to that
-client's peering. A client without a peering gets no state: OHAI opens one, anything else is unexpected and
-answered with RTFM. `now` is any clock in seconds that does not go backwards.
+It has a `Peering` for each client that began with OHAI. A client without one gets no state: OHAI begins a peering,
+anything else is answered with RTFM.
+
+The files are part of the state: `Noticed` brings lists of changes, and subscribed clients are sent them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import count
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from specwire.generated.errors import DecodeError
+import msgspec
+
+from specwire.generated.errors import CodecError, DecodeError
 from specwire.generated.filemq import Ohai, Rtfm, Srsly
-from specwire.runtime.filemq.actions import Report, Send, ServerAction
-from specwire.runtime.filemq.catalogue import Entry, Listing
+from specwire.runtime.filemq.catalogue import Catalogue, Entry, PublicationTotals
 from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialect
+from specwire.runtime.filemq.events import FilePublished, FileWithdrawn
 from specwire.runtime.filemq.peering import Authorise, Enclose, Peering, Terms
-from specwire.runtime.filemq.progress import UnderWay
-from specwire.runtime.filemq.status import ClientStatus
+from specwire.runtime.filemq.progress import LOOK_S, ProgressLooks, UnderWay
+from specwire.runtime.filemq.publication import Change, Doubt, Gone, Put, Trust, Unfit
+from specwire.runtime.kernel.effects import Fork, Log, Now, Send, Stop, Story, Wait, Wake
+from specwire.runtime.kernel.events import (
+    Event,
+    MessageMalformed,
+    MessageReceived,
+    Noticed,
+    PeerDisconnected,
+    PeerId,
+    Reloaded,
+    RoomMade,
+    Started,
+    Stopping,
+)
 from specwire.runtime.kernel.log import Refused
 
 CHUNK_OCTETS = 2 << 20
 MAX_CLIENTS = 10_000
+UNCHANGED = "what was known there stays as it was"
 
 
 def allow_all(user: str, path: str) -> str | None:
@@ -29,172 +46,196 @@ def allow_all(user: str, path: str) -> str | None:
     return None
 
 
-class ServerEngine:
-    """All clients of one server.
+class FilesChanged(msgspec.Struct, frozen=True):
+    """Value of `Noticed`: changes in the publication at `path`."""
 
-    Args:
-        files: what is published.
-        chunk_octets: the largest chunk.
+    path: str
+    changes: Sequence[Change]
+
+
+@dataclass(eq=False)
+class ServerState:
+    """State of a server.
+
+    Attributes:
+        dialect: the wire format.
+        chunk_octets: the largest chunk of content.
         timers: seconds by name (``heartbeat``, ``expiry``); default: the dialect's.
-        authorise: asked for each subscription.
-        enclose: asked whether an inbox lies in what is published.
+        authorise: decides about each subscription.
+        enclose: decides whether an inbox lies in what is published.
         max_clients: a further OHAI is refused with SRSLY.
+        files: what is published.
+        totals: number and size of the files, by the path of the publication.
+        peerings: by client.
+        progress: rates of the files that are being sent.
+        is_listening: the first scan is over, and changes are logged.
     """
 
-    def __init__(
-        self,
-        files: Listing,
-        *,
-        chunk_octets: int = CHUNK_OCTETS,
-        timers: Mapping[str, float] | None = None,
-        authorise: Authorise = allow_all,
-        enclose: Enclose = allow_all,
-        max_clients: int = MAX_CLIENTS,
-        dialect: Dialect = FILEMQ,
-    ) -> None:
-        times = {**dialect.timers, **(timers or {})}
-        self._terms = Terms(
-            chunk_octets,
+    dialect: Dialect = FILEMQ
+    chunk_octets: int = CHUNK_OCTETS
+    timers: Mapping[str, float] = field(default_factory=dict)
+    authorise: Authorise = allow_all
+    enclose: Enclose = allow_all
+    max_clients: int = MAX_CLIENTS
+    files: Catalogue = field(default_factory=Catalogue)
+    totals: dict[str, PublicationTotals] = field(default_factory=dict)
+    peerings: dict[PeerId, Peering] = field(default_factory=dict)
+    progress: ProgressLooks = field(default_factory=ProgressLooks)
+    is_listening: bool = False
+    terms: Terms = field(init=False)
+
+    def __post_init__(self) -> None:
+        times = {**self.dialect.timers, **self.timers}
+        self.terms = Terms(
+            self.chunk_octets,
             times["heartbeat"],
             times["expiry"],
-            authorise,
-            habits=dialect.habits,
-            enclose=enclose,
+            self.authorise,
+            self.dialect.habits,
+            self.enclose,
         )
-        self._files, self._dialect, self._max_clients = files, dialect, max_clients
-        self._peerings: dict[bytes, Peering] = {}
-        self._numbers = count()
 
-    @property
-    def clients(self) -> int:
-        """Number of open peerings."""
-        return len(self._peerings)
+    def under_way(self) -> list[UnderWay]:
+        """Return the file that is being sent to each client."""
+        return [file for one in self.peerings.values() if (file := one.outflow.under_way) is not None]
 
-    def under_way(self) -> Iterator[UnderWay]:
-        """Yield the file under way to each client that has one."""
-        for peering in self._peerings.values():
-            file = peering.outflow.under_way
-            if file is not None:
-                yield file
+    def forget_closed(self, peering: Peering) -> None:
+        """Forget a client whose peering has ended."""
+        if peering.closed and self.peerings.get(peering.peer) is peering:
+            del self.peerings[peering.peer]
 
-    def describe(self, now: float) -> tuple[ClientStatus, ...]:
-        """Tell how each client is."""
-        return tuple(peering.describe(now) for peering in self._peerings.values())
 
-    def credit(self, peer: bytes) -> int:
-        """Return the octets that may still be sent to `peer`."""
-        peering = self._peerings.get(peer)
-        return 0 if peering is None else peering.outflow.credit
+def react(state: ServerState, event: Event) -> Story:
+    """Return the story of an event."""
+    match event:
+        case MessageReceived(peer=peer, message=message, user=user):
+            yield from displace(state, peer, user)
+            yield from obey(state, peer, message, user)
+        case MessageMalformed(peer=peer, error=error, user=user):
+            yield from displace(state, peer, user)
+            yield from answer_malformed(state, peer, error)
+        case RoomMade(peer=peer, octets=octets):
+            yield Wake(("room", peer), octets)
+        case PeerDisconnected(peer=peer, reason=reason):
+            if (peering := state.peerings.get(peer)) is not None:
+                yield from close(state, peering, reason)
+        case Noticed(value=FilesChanged(path=path, changes=changes)):
+            for change in changes:
+                yield from change_files(state, path, change)
+        case Reloaded():
+            for peering in tuple(state.peerings.values()):
+                yield from peering.review((yield Now()))
+        case Started():
+            state.is_listening = True
+            yield Fork(report_progress(state))
+        case Stopping(reason=reason):
+            for peering in tuple(state.peerings.values()):
+                yield from peering.stop((yield Now()))
+            state.peerings.clear()
+            yield Stop(reason)
 
-    def receive(
-        self, peer: bytes, frames: Sequence[bytes], now: float, *, user: str = ""
-    ) -> list[ServerAction]:
-        """Take a message from `peer`, whatever its octets are.
 
-        Args:
-            user: the name that the peer has proved to have.
-        """
-        try:
-            commands = self._dialect.decode(frames)
-        except DecodeError as error:
-            return self._answer_malformed(peer, error, now)
-        return [action for command in commands for action in self.obey(peer, command, now, user=user)]
+def displace(state: ServerState, peer: PeerId, user: str) -> Story:
+    """End the peering of another user with this routing id.
 
-    def obey(self, peer: bytes, command: Command, now: float, *, user: str = "") -> list[ServerAction]:
-        """Take a decoded command from `peer`, which has proved to be `user`."""
-        peering = self._peerings.get(peer)
-        if peering is not None and peering.refused and isinstance(command, Ohai):
-            # "The SRSLY Command": the client may connect again, with a routing id that may be the one it had.
-            again = self._tidy(peering, peering.drop("begins anew after SRSLY"))
-            return [*again, *self.obey(peer, command, now, user=user)]
-        if peering is None:
-            if not isinstance(command, Ohai):
-                return [Send(Rtfm(reason=f"{command.NAME} before OHAI"), peer)]
-            if len(self._peerings) >= self._max_clients:
-                return [Send(Srsly(reason=f"already {self._max_clients} clients"), peer)]
-            peering = self._open(peer, now, user)
-        return self._tidy(peering, peering.obey(command, now))
+    A client chooses its routing id, and may choose that of a client that has just left.
+    """
+    peering = state.peerings.get(peer)
+    if peering is not None and peering.user != user:
+        yield from close(state, peering, "another client has its routing id now")
 
-    def displace(self, peer: bytes, user: str) -> list[ServerAction]:
-        """A message came from `peer` under the name `user`: a peering under another name is over.
 
-        A client chooses its routing id, and may choose that of one that has just left.
-        """
-        peering = self._peerings.get(peer)
-        if peering is None or peering.user == user:
-            return []
-        return self._tidy(peering, peering.drop("another client has its routing id now"))
+def close(state: ServerState, peering: Peering, reason: str) -> Story:
+    """End a peering without a command."""
+    yield from peering.drop(reason, discard=True)
+    state.forget_closed(peering)
 
-    def publish(self, entry: Entry, now: float, *, replaces: bool = False) -> list[ServerAction]:
-        """Tell every subscriber that a file is new, or has new content (`replaces`)."""
-        peerings = list(self._peerings.values())
-        return [action for p in peerings for action in p.publish(entry, now, replaces=replaces)]
 
-    def withdraw(self, name: str, now: float) -> list[ServerAction]:
-        """Tell every subscriber that a file is gone."""
-        return [action for p in list(self._peerings.values()) for action in p.withdraw(name, now)]
-
-    def chunk_read(self, peer: bytes, transfer: int, chunk: bytes, now: float) -> list[ServerAction]:
-        """Answer a `ReadChunk`: the octets, at least one and at most as many as were asked for."""
-        peering = self._peerings.get(peer)
-        return [] if peering is None else peering.outflow.chunk_read(transfer, chunk, now)
-
-    def part_checked(self, peer: bytes, transfer: int, sha1: str, now: float) -> list[ServerAction]:
-        """Answer a `CheckPart`: the digest in upper-case hexadecimal."""
-        peering = self._peerings.get(peer)
-        return [] if peering is None else peering.outflow.part_checked(transfer, sha1, now)
-
-    def file_moved(self, peer: bytes, transfer: int, now: float) -> list[ServerAction]:
-        """Answer a `ReadChunk` or a `CheckPart`: the file is no longer what the listing said; the listing is right again."""
-        peering = self._peerings.get(peer)
-        return [] if peering is None else peering.outflow.file_moved(transfer, now)
-
-    def resume(self, peer: bytes, now: float) -> list[ServerAction]:
-        """Answer a `Pause`."""
-        peering = self._peerings.get(peer)
-        return [] if peering is None else peering.outflow.resume(now)
-
-    def gone(self, peer: bytes, reason: str) -> list[ServerAction]:
-        """The network says that `peer` can not be reached."""
-        peering = self._peerings.get(peer)
-        return [] if peering is None else self._tidy(peering, peering.drop(reason))
-
-    def tick(self, now: float) -> list[ServerAction]:
-        """Let time pass: heartbeats, and an end to silent clients."""
-        return [action for p in list(self._peerings.values()) for action in self._tidy(p, p.tick(now))]
-
-    def review(self, now: float) -> list[ServerAction]:
-        """Judge every subscription anew, because what `authorise` answers has changed."""
-        return [action for p in list(self._peerings.values()) for action in p.review(now)]
-
-    def close(self, now: float) -> list[ServerAction]:
-        """End every peering."""
-        return [action for p in list(self._peerings.values()) for action in self._tidy(p, p.stop(now))]
-
-    def _open(self, peer: bytes, now: float, user: str) -> Peering:
-        peering = self._peerings[peer] = Peering(
+def obey(state: ServerState, peer: PeerId, command: Command, user: str) -> Story:
+    """Handle a command."""
+    peering = state.peerings.get(peer)
+    if peering is not None and peering.refused and isinstance(command, Ohai):
+        # "The SRSLY Command": the client may connect again, perhaps with the same routing id.
+        yield from close(state, peering, "begins anew after SRSLY")
+        peering = None
+    if peering is None:
+        if not isinstance(command, Ohai):
+            yield Send(peer, Rtfm(reason=f"{command.NAME} before OHAI"))
+            return
+        if len(state.peerings) >= state.max_clients:
+            yield Send(peer, Srsly(reason=f"already {state.max_clients} clients"))
+            return
+        peering = state.peerings[peer] = Peering(
             peer,
-            self._files,
-            terms=self._terms,
-            dialog=self._dialect.open_dialog("S"),
-            number=self._numbers.__next__,
-            now=now,
+            state.files,
+            terms=state.terms,
+            dialog=state.dialect.open_dialog("S"),
+            now=(yield Now()),
             user=user,
         )
-        return peering
+        yield Fork(peering.outflow.run(), owner=peer)
+        yield Fork(keep_alive(state, peering), owner=peer)
+    yield from peering.obey(command, (yield Now()))
+    state.forget_closed(peering)
 
-    def _tidy(self, peering: Peering, actions: list[ServerAction]) -> list[ServerAction]:
-        if peering.closed:
-            self._peerings.pop(peering.peer, None)
-        return actions
 
-    def _answer_malformed(self, peer: bytes, error: DecodeError, now: float) -> list[ServerAction]:
-        """FILEMQ v2, "Protocol Signature", "The WAT Command": silence, RTFM or WAT, as the profile says."""
-        answer = self._dialect.answer("S", error)
-        report = Report(Refused(error.message_name or "a message", str(error), peer.hex()))
-        peering = self._peerings.get(peer)
-        if answer is None:
-            return [report]
-        if peering is None:
-            return [Send(answer, peer), report]
-        return [report, *self._tidy(peering, peering.answer_malformed(answer, now))]
+def keep_alive(state: ServerState, peering: Peering) -> Story:
+    """Watch over a client until its peering ends."""
+    yield from peering.keep_alive()
+    state.forget_closed(peering)
+
+
+def answer_malformed(state: ServerState, peer: PeerId, error: CodecError) -> Story:
+    """Answer what is no command (FILEMQ v2, "Protocol Signature", "The WAT Command"): with RTFM, WAT or nothing."""
+    name = error.message_name if isinstance(error, DecodeError) and error.message_name else "a message"
+    yield Log(Refused(name, str(error), peer.routing_id.hex()))
+    answer = state.dialect.answer("S", error) if isinstance(error, DecodeError) else None
+    if answer is None:
+        return
+    peering = state.peerings.get(peer)
+    if peering is None:
+        yield Send(peer, answer)
+    else:
+        yield from peering.answer_malformed(answer, (yield Now()))
+        state.forget_closed(peering)
+
+
+def change_files(state: ServerState, path: str, change: Change) -> Story:
+    """Apply a change of the publication at `path`."""
+    files = state.files
+    match change:
+        case Put(entry=entry):
+            yield from publish(state, path, entry)
+        case Gone(name=name) if (old := files.find(name)) is not None:
+            state.totals.setdefault(path, PublicationTotals()).replace(old, None)
+            files.remove(name)
+            yield Log(FileWithdrawn(name))
+            for peering in tuple(state.peerings.values()):
+                yield from peering.withdraw(name)
+        case Unfit(name=name, reason=reason):
+            yield Log(Refused(name, reason))
+        case Doubt(name=name, reason=reason):
+            files.doubts[name] = reason
+            if reason:
+                yield Log(Refused(name, f"{reason}; {UNCHANGED}"))
+        case Trust(name=name):
+            files.doubts.pop(name, None)
+
+
+def publish(state: ServerState, path: str, entry: Entry) -> Story:
+    """List a file, and send it to the subscribed clients if its content is new."""
+    old = state.files.find(entry.name)
+    state.totals.setdefault(path, PublicationTotals()).replace(old, entry)
+    if state.files.put(entry) and state.is_listening:
+        yield Log(FilePublished(entry.name, entry.size, entry.sha1))
+        for peering in tuple(state.peerings.values()):
+            yield from peering.publish(entry, replaces=old is not None)
+
+
+def report_progress(state: ServerState) -> Story:
+    """Log the progress of files that take long."""
+    while True:
+        now: float = yield Now()
+        for event in state.progress.look(state.under_way(), now):
+            yield Log(event)
+        yield Wait("progress", now + LOOK_S)

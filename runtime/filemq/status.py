@@ -6,13 +6,15 @@ Times are seconds, sizes octets, moments ISO 8601 in UTC.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import msgspec
 
 from specwire.runtime.capture.counts import TapCounts
-from specwire.runtime.filemq.age import Process
 from specwire.runtime.filemq.counters import Counters
 from specwire.runtime.filemq.progress import UnderWay
 from specwire.runtime.filemq.refusals import Refusal
+from specwire.runtime.kernel.status import ProcessStatus
 
 
 class Doubtful(msgspec.Struct, frozen=True):
@@ -36,8 +38,9 @@ class PublicationStatus(msgspec.Struct, frozen=True):
 class ClientStatus(msgspec.Struct, frozen=True):
     """A client as its server sees it.
 
-    `credit` is what may still be sent to it, `queued` the changes that it is to be told of and `octets_sent` the
-    content that it got, both in this peering, which began `connected_s` ago.
+    `credit` is what may still be sent to it, `queued` the number of changes that wait to be sent and `octets_sent` the
+    content that was sent, both in this peering, which began `connected_s` ago. `waits_for` is why nothing is sent,
+    although there are changes; empty while something is sent.
     """
 
     label: str
@@ -48,6 +51,7 @@ class ClientStatus(msgspec.Struct, frozen=True):
     queued: int
     octets_sent: int
     connected_s: float
+    waits_for: str = ""
 
 
 class ServerStatus(msgspec.Struct, frozen=True, tag="server", tag_field="role"):
@@ -55,7 +59,7 @@ class ServerStatus(msgspec.Struct, frozen=True, tag="server", tag_field="role"):
 
     endpoint: str
     protocol: str
-    process: Process
+    process: ProcessStatus
     publications: tuple[PublicationStatus, ...]
     clients: tuple[ClientStatus, ...]
     counters: Counters
@@ -73,7 +77,7 @@ class SubscriberStatus(msgspec.Struct, frozen=True, tag="subscriber", tag_field=
 
     endpoint: str
     protocol: str
-    process: Process
+    process: ProcessStatus
     inbox: str
     paths: tuple[str, ...]
     connection: str
@@ -87,3 +91,14 @@ class SubscriberStatus(msgspec.Struct, frozen=True, tag="subscriber", tag_field=
 
 
 PeerStatus = ServerStatus | SubscriberStatus
+
+
+class Peer(Protocol):
+    """A `FilemqServer` or a `FilemqClient`."""
+
+    @property
+    def counters(self) -> Counters:
+        """What the peer has done until now."""
+
+    def status(self) -> PeerStatus:
+        """Return the status, from `start` on."""

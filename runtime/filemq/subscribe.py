@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -24,7 +25,6 @@ from specwire.runtime.filemq.actions import (
     Report,
     Send,
 )
-from specwire.runtime.filemq.age import Age
 from specwire.runtime.filemq.client import WINDOW_OCTETS, ClientEngine
 from specwire.runtime.filemq.connection import Connection
 from specwire.runtime.filemq.counters import Counters
@@ -41,8 +41,9 @@ from specwire.runtime.filemq.policy import InboxRules
 from specwire.runtime.filemq.progress import LOOK_S, ProgressLooks
 from specwire.runtime.filemq.refusals import Refusals
 from specwire.runtime.filemq.status import SubscriberStatus
-from specwire.runtime.filemq.tasks import Tasks
 from specwire.runtime.kernel.log import EventStreams, LogEvent, Refused
+from specwire.runtime.kernel.service import Tasks
+from specwire.runtime.kernel.status import ProcessClock
 from specwire.runtime.transport.endpoint import fault_in_endpoint
 from specwire.runtime.transport.errors import ShortageError
 from specwire.runtime.transport.security import NULL
@@ -155,7 +156,7 @@ class FilemqClient:
             under_way=file and self._looks.rated(file),
             pending_octets=self._engine.pending_octets,
             withheld=self._inbox.withheld,
-            counters=self.counters.snapshot(),
+            counters=copy(self.counters),
             refusals=self._refusals.newest(),
             captures=count_taps(self._tap),
         )
@@ -170,7 +171,7 @@ class FilemqClient:
     async def start(self) -> None:
         """Open the inbox and connect; raises InboxError or TransportError."""
         loop = asyncio.get_running_loop()
-        self._age = Age()
+        self._age = ProcessClock()
         self._clock = loop.time
         self.finished: asyncio.Future[str] = loop.create_future()
         await asyncio.to_thread(self._inbox.open)

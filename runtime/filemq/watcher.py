@@ -24,7 +24,7 @@ from specwire.runtime.filemq.digests import AbandonedError
 from specwire.runtime.filemq.inotify import watch_tree
 from specwire.runtime.filemq.names import MAX_NAME_OCTETS
 from specwire.runtime.filemq.publication import Change, Publication
-from specwire.runtime.filemq.tasks import Tasks
+from specwire.runtime.kernel.service import Tasks
 
 logger = logging.getLogger(__name__)
 

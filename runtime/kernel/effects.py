@@ -113,17 +113,7 @@ class Stop(msgspec.Struct, frozen=True):
 
 
 HostEffect = (
-    Send
-    | Connect
-    | DropPeer
-    | AwaitRoom
-    | PauseReceiving
-    | Commit
-    | Ask
-    | CancelAsk
-    | Return
-    | Log
-    | Stop
+    Send | Connect | DropPeer | AwaitRoom | PauseReceiving | Commit | Ask | CancelAsk | Return | Log | Stop
 )
 
 

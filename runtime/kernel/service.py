@@ -1,11 +1,12 @@
-"""Settings, states and errors of a host, and `Service`, the base of what has one.
+"""Settings, states and errors of a host, and `Service`, the base of what has one, with its `Tasks`.
 
 The settings name the listeners, the connections and the store of a host, with their limits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from enum import Enum
 from types import TracebackType
 from typing import Any, Self
@@ -58,6 +59,42 @@ class Service:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.stop()
+
+
+class Tasks:
+    """Background work of a service, for which nobody waits.
+
+    The event loop's exception handler gets what fails, so that no service goes on silently without a part.
+
+    Args:
+        service: name for error messages.
+    """
+
+    def __init__(self, service: str) -> None:
+        self._service = service
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, work: Coroutine[None, None, None]) -> None:
+        """Begin a piece of work."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._end)
+
+    async def close(self) -> None:
+        """Cancel what still runs, and wait for its end."""
+        for task in self._tasks:
+            task.cancel()
+        await self.finish()
+
+    async def finish(self) -> None:
+        """Wait for the end of what still runs."""
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            context = {"message": f"a part of {self._service} has failed", "exception": error, "task": task}
+            asyncio.get_running_loop().call_exception_handler(context)
 
 
 class ListenerSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -190,7 +190,8 @@ class Router:
             self._on_gone(peer, f"left {len(waiting)} messages unread")
 
     def forget(self, peer: bytes) -> None:
-        """Drop what waits for `peer`."""
+        """Drop what waits for `peer`; what has gathered is sent before."""
+        self._send_gathered()
         self._waiting.pop(peer, None)
         self._octets.forget(peer)
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from specwire.runtime.capture.recorder import Recorder
-from specwire.runtime.filemq.tasks import Tasks
 from specwire.runtime.kernel.commits import Commit, StoreRecovered
+from specwire.runtime.kernel.service import Tasks
 from specwire.runtime.kernel.store import Durability, Failure
 from specwire.runtime.norfab.client.actions import Action, Connect, Report, Send
 from specwire.runtime.norfab.client.connection import Connection

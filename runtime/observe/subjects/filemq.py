@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
-from specwire.runtime.filemq.counters import Counters
-from specwire.runtime.filemq.status import PeerStatus
+from specwire.runtime.filemq.status import Peer
 from specwire.runtime.observe.metrics.filemq import measure
 from specwire.runtime.observe.rates import Counted
 from specwire.runtime.observe.subject import Subject
 from specwire.runtime.observe.views.filemq import view_peer
-
-
-class Peer(Protocol):
-    """A `FilemqServer` or a `FilemqClient`."""
-
-    counters: Counters
-
-    def status(self) -> PeerStatus:
-        """Tell how it is."""
 
 
 def peer_subject(peer: Peer) -> Subject:

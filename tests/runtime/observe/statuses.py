@@ -6,13 +6,13 @@ from specwire.runtime.bridge.bridging import Bridged
 from specwire.runtime.capture.counts import TapCounts
 from specwire.runtime.capture.proxy import Proxied
 from specwire.runtime.filemq import counters as filemq_counters
-from specwire.runtime.filemq.age import Process
 from specwire.runtime.filemq.progress import UnderWay
 from specwire.runtime.filemq.refusals import Refusal as FilemqRefusal
 from specwire.runtime.filemq.status import ClientStatus, PublicationStatus, ServerStatus, SubscriberStatus
 from specwire.runtime.flux.counters import Counters as FluxCounters
 from specwire.runtime.flux.status import BrokerStatus as FluxStatus
 from specwire.runtime.flux.status import ChildStatus, LocalStatus
+from specwire.runtime.kernel.status import ProcessStatus
 from specwire.runtime.norfab.durations import Durations
 from specwire.runtime.norfab.serve.counters import Counters as NorfabCounters
 from specwire.runtime.norfab.serve.status import BrokerStatus, JobsStatus, Refusal, ServiceStatus
@@ -20,7 +20,7 @@ from specwire.runtime.norfab.serve.status import WorkerStatus as RegisteredWorke
 from specwire.runtime.norfab.worker.status import AssignedStatus, WorkerCounters, WorkerStatus
 from specwire.runtime.transport.relay import Passage, Relay, Watcher
 
-PROCESS = Process(pid=42, version="1.2.3", started="2026-01-02T03:04:05+00:00", uptime_s=61.5)
+PROCESS = ProcessStatus(pid=42, version="1.2.3", started="2026-01-02T03:04:05+00:00", uptime_s=61.5)
 TAPS = (TapCounts("tap-1", 10, 8, 2),)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from specwire.runtime.filemq.tasks import Tasks
+from specwire.runtime.kernel.service import Tasks
 
 
 def test_faults_are_told_and_the_rest_is_ended() -> None:
