@@ -100,16 +100,23 @@ class Counters(msgspec.Struct):
         """Return how often the other side said SRSLY, RTFM or WAT."""
         return sum(self.commands_in.get(name, 0) for name in ERRORS)
 
-    def with_host(self, host: Host) -> Counters:
+    def with_host(self, host: Host | None) -> Counters:
         """Return the counts of this moment, with those of the host."""
         counts = copy(self)
         counts.commands_in, counts.commands_out = dict(self.commands_in), dict(self.commands_out)
-        if host.state is not HostState.NEW:
-            status = host.status()
-            counts.messages_in, counts.messages_out = status.messages_in, status.messages_out
-            counts.octets_in, counts.octets_out = status.octets_in, status.octets_out
-            counts.cut_off = status.counters.cut_off
+        counts.add_host(host)
         return counts
+
+    def add_host(self, host: Host | None) -> None:
+        """Add the counts of a host."""
+        if host is None or host.state is HostState.NEW:
+            return
+        status = host.status()
+        self.messages_in += status.messages_in
+        self.messages_out += status.messages_out
+        self.octets_in += status.octets_in
+        self.octets_out += status.octets_out
+        self.cut_off += status.counters.cut_off
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts by name."""

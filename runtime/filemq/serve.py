@@ -103,6 +103,9 @@ class FilemqServer(Service):
         self._streams, self._refusals = EventStreams(), Refusals()
         dialect = find_dialect(protocol)
         self._counters = Counters()
+        self._tap = None if tap is None else MessageTap(tap, received_as="C", sent_as="S")
+        self._rescan_s = rescan_s
+        self._host: Host | None = None
         self._state = ServerState(
             dialect,
             chunk_octets,
@@ -110,7 +113,6 @@ class FilemqServer(Service):
             judge_by(clients, authorise),
             partial(_find_enclosing, publications),
         )
-        self._engine = StoryEngine(partial(react, self._state))
         self._listener = ListenerSettings(
             endpoint=endpoint,
             security=security,
@@ -123,24 +125,6 @@ class FilemqServer(Service):
             bounds=bounds,
             frame_octets=MAX_FRAME_OCTETS,
             max_frames=MAX_FRAMES,
-        )
-        self._tasks, self._changing = Tasks("the FILEMQ server"), asyncio.Lock()
-        self._watcher = Watcher(
-            publications,
-            self._on_changes,
-            rescan_s=rescan_s,
-            longest_name_octets=dialect.habits.longest_name_octets,
-        )
-        self._reader = FileReader(self._open_file, self._look_again)
-        self._host = Host(
-            self._engine,
-            FilemqCodec(dialect, self._counters),
-            HostSettings(
-                listeners={LISTENER: self._listener},
-                handlers={ReadChunk: self._reader.read, CheckPart: self._reader.check},
-            ),
-            on_event=self._tell,
-            tap=None if tap is None else MessageTap(tap, received_as="C", sent_as="S"),
         )
 
     @property
@@ -163,7 +147,7 @@ class FilemqServer(Service):
 
     def status(self) -> ServerStatus:
         """Return the status, from `start` on."""
-        host = self._host.status()
+        host = self._running.status()
         return ServerStatus(
             endpoint=self.endpoint,
             protocol=self._state.dialect.name,
@@ -188,7 +172,7 @@ class FilemqServer(Service):
         if fault := fault_in_security(self._security, clients):
             raise ValueError(fault)
         self._clients.become(clients)
-        self._host.reload(clients)
+        self._running.reload(clients)
 
     async def change_keys(self, keys: KeyPair) -> None:
         """Use other CURVE keys; returns when the server listens with them.
@@ -202,7 +186,7 @@ class FilemqServer(Service):
         if not isinstance(self._security, CurveServer):
             raise ValueError("this server has no keys: it was started without CURVE")  # noqa: TRY004
         async with self._changing:
-            await self._host.change_keys(keys)
+            await self._running.change_keys(keys)
 
     def accept_empty(self) -> None:
         """Withdraw what is missing in the publications now, although the disk may only be away."""
@@ -221,20 +205,40 @@ class FilemqServer(Service):
             OSError: a publication cannot be read.
             TransportError: the endpoint cannot be bound, or requires CURVE (ExposureError).
         """
+        self._counters.add_host(self._host)
+        self._tasks, self._changing = Tasks("the FILEMQ server"), asyncio.Lock()
+        self._watcher = Watcher(
+            self._publications,
+            self._on_changes,
+            rescan_s=self._rescan_s,
+            longest_name_octets=self._state.dialect.habits.longest_name_octets,
+        )
+        self._reader = FileReader(self._open_file, self._look_again)
+        self._engine = StoryEngine(partial(react, self._state))
+        host = self._host = Host(
+            self._engine,
+            FilemqCodec(self._state.dialect, self._counters),
+            HostSettings(
+                listeners={LISTENER: self._listener},
+                handlers={ReadChunk: self._reader.read, CheckPart: self._reader.check},
+            ),
+            on_event=self._tell,
+            tap=self._tap,
+        )
         try:
             refuse_exposure(self.endpoint, self._security, insecure=self._listener.insecure)
             require_free(self.endpoint)  # reading the folders may take hours
             await self._watcher.start()
-            await self._host.start()
+            await host.start()
         except BaseException:
             await self._release()
             raise
-        self.endpoint = self._host.status().endpoints[LISTENER]
+        self.endpoint = host.status().endpoints[LISTENER]
 
     async def stop(self) -> None:
         """Say KTHXBAI to every client if the dialect has it, and release everything."""
         try:
-            await self._host.stop("the server stops")
+            await self._running.stop("the server stops")
         finally:
             await self._release()
 
@@ -245,16 +249,23 @@ class FilemqServer(Service):
             await self._reader.close()
         finally:
             self._streams.end()
+            self._streams = EventStreams()
+
+    @property
+    def _running(self) -> Host:
+        assert self._host is not None, "the server was not started"
+        return self._host
 
     # ---- folders
 
     def _on_changes(self, publication: Publication, changes: list[Change]) -> None:
         """Pass changes to the engine: before the host runs they are those of the first scan."""
         changed = FilesChanged(publication.path, changes)
-        if self._host.state is HostState.RUNNING:
-            self._host.notice(changed)
+        host = self._running
+        if host.state is HostState.RUNNING:
+            host.notice(changed)
             return
-        for effect in self._engine.handle(Noticed(changed), self._host.now()):
+        for effect in self._engine.handle(Noticed(changed), host.now()):
             if isinstance(effect, Log):
                 self._tell(effect.event)
 
@@ -282,7 +293,7 @@ class FilemqServer(Service):
         )
 
     def _describe_clients(self) -> tuple[ClientStatus, ...]:
-        now, progress = self._host.now(), self._state.progress
+        now, progress = self._running.now(), self._state.progress
         described = [peering.describe(now) for peering in self._state.peerings.values()]
         return tuple(
             msgspec.structs.replace(one, under_way=one.under_way and progress.rated(one.under_way))

@@ -132,6 +132,7 @@ def react(state: ServerState, event: Event) -> Story:
             for peering in tuple(state.peerings.values()):
                 yield from peering.stop((yield Now()))
             state.peerings.clear()
+            state.is_listening = False
             yield Stop(reason)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,10 @@ import pytest
 from specwire.generated.filemq import Icanhaz, Ohai, Srsly
 from specwire.runtime.filemq import FilemqClient, FilemqServer, Publication
 from specwire.runtime.filemq.access import Client, Clients, ServerSecurity
-from specwire.runtime.filemq.actions import Send
-from specwire.runtime.filemq.catalogue import Catalogue
-from specwire.runtime.filemq.server import ServerEngine
+from specwire.runtime.filemq.server import ServerState, react
+from specwire.runtime.kernel.effects import HostEffect, Send
+from specwire.runtime.kernel.engine import StoryEngine
+from specwire.runtime.kernel.events import Event, MessageReceived, PeerId, Reloaded
 from specwire.runtime.transport.keys import KeyPair, load_keys, make_keys
 from specwire.runtime.transport.security import NULL, CurveClient, CurveServer, PlainClient
 from tests.integration.filemq_process import running
@@ -43,19 +45,23 @@ def reading(endpoint: str, inbox: Path, path: str, security: PlainClient | Curve
 def test_engine_refuses_what_is_not_allowed_any_more() -> None:
     """The client is told of the first such path, and then not heard any more; others notice nothing."""
     allowed = {("ada", "/a"), ("ada", "/b"), ("bob", "/a")}
-    engine = ServerEngine(
-        Catalogue(), authorise=lambda user, path: None if (user, path) in allowed else "is not permitted"
-    )
-    for peer, user, paths in ((PEER, "ada", ("/a", "/b")), (b"\x00bob", "bob", ("/a",))):
-        engine.obey(peer, Ohai(), 0.0, user=user)
+    state = ServerState(authorise=lambda user, path: None if (user, path) in allowed else "is not permitted")
+    engine = StoryEngine(partial(react, state))
+
+    def happen(event: Event) -> list[HostEffect]:
+        return [*engine.handle(event, 0.0)]
+
+    ada, bob = PeerId("clients", PEER), PeerId("clients", b"\x00bob")
+    for peer, user, paths in ((ada, "ada", ("/a", "/b")), (bob, "bob", ("/a",))):
+        happen(MessageReceived(peer, Ohai(), user))
         for path in paths:
-            engine.obey(peer, Icanhaz(path=path, options=(), cache=()), 0.0, user=user)
-    assert engine.review(1.0) == []
+            happen(MessageReceived(peer, Icanhaz(path=path, options=(), cache=()), user))
+    assert happen(Reloaded(None)) == []
     allowed.remove(("ada", "/b"))
-    sent = [action for action in engine.review(2.0) if isinstance(action, Send)]
-    assert sent == [Send(Srsly(reason="/b is not permitted"), PEER)]
-    assert engine.review(3.0) == [], "once"
-    assert engine.obey(PEER, Icanhaz(path="/a", options=(), cache=()), 4.0, user="ada") == []
+    sent = [effect for effect in happen(Reloaded(None)) if isinstance(effect, Send)]
+    assert sent == [Send(ada, Srsly(reason="/b is not permitted"))]
+    assert happen(Reloaded(None)) == [], "once"
+    assert happen(MessageReceived(ada, Icanhaz(path="/a", options=(), cache=()), "ada")) == []
 
 
 def test_curve_keys_that_come_and_go(tmp_path: Path, source: Path) -> None:

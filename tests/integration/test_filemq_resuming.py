@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from specwire.runtime.filemq import checking
+from specwire.runtime.filemq import checking, peering
 from specwire.runtime.filemq.events import FileReceived, FileResumed, PeerClosed, PeerOpened, Subscribed
-from specwire.runtime.filemq.resuming import RESUME_FROM_OCTETS
-from specwire.runtime.filemq.server import CHUNK_OCTETS, ServerEngine
+from specwire.runtime.filemq.outflow import CheckPart
+from specwire.runtime.filemq.reading import FileReader
+from specwire.runtime.filemq.resuming import RESUME_FROM_OCTETS, Beginning, read_beginning
+from specwire.runtime.filemq.server import CHUNK_OCTETS
 from tests.integration.filemq_process import kept_endpoint, running
 from tests.integration.filemq_scene import digests, event_of, own_files, run, serving, subscribing
 from tests.integration.filemq_watch import Line
@@ -343,18 +345,21 @@ def test_server_that_goes_on_with_something_else(
 ) -> None:
     """It claims that what is held fits where it does not: the digest of the whole tells, and the file is sent again."""
     inbox = tmp_path / "inbox"
-    part_checked = ServerEngine.part_checked
+    claims: list[Beginning] = []
 
-    def believe(engine: ServerEngine, peer: bytes, transfer: int, sha1: str, now: float) -> object:
-        claimed = engine._peerings[peer].outflow._transfer
-        assert claimed is not None
-        assert claimed.claimed is not None
-        return part_checked(engine, peer, transfer, claimed.claimed.sha1, now)
+    def note(options: Sequence[tuple[str, str]]) -> Beginning | None:
+        claimed = read_beginning(options)
+        claims.extend([] if claimed is None else [claimed])
+        return claimed
+
+    async def believe(reader: FileReader, request: CheckPart) -> str:
+        return claims[-1].sha1
 
     async def story() -> None:
         kept = await interrupted(source, inbox)
         change_head(source, inbox)
-        monkeypatch.setattr(ServerEngine, "part_checked", believe)
+        monkeypatch.setattr(peering, "read_beginning", note)
+        monkeypatch.setattr(FileReader, "check", believe)
         async with (
             serving(source, timers=TIMES) as (server, _),
             subscribing(server.endpoint, inbox, timers=TIMES) as (client, said),

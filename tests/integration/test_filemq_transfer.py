@@ -30,6 +30,7 @@ from specwire.runtime.filemq.events import (
 )
 from specwire.runtime.filemq.inbox import DEFAULT_RULES
 from specwire.runtime.filemq.policy import InboxRules
+from specwire.runtime.kernel.events import PeerId
 from specwire.runtime.kernel.log import LogEvent, Refused
 from specwire.runtime.transport.errors import TransportError
 
@@ -500,53 +501,6 @@ def test_events_tell_of_each_file(tmp_path: Path, source: Path) -> None:
     run(story)
 
 
-def test_part_of_a_server_that_fails_is_told(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fault of ours in what goes on beside the messages reaches whoever runs the loop."""
-    told: list[dict[str, object]] = []
-
-    async def story() -> None:
-        failed = asyncio.Event()
-        loop = asyncio.get_running_loop()
-
-        def tell(loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
-            told.append(context)
-            failed.set()
-
-        loop.set_exception_handler(tell)
-        async with serving(Publication(source), timers=TIMES) as (server, _):
-            monkeypatch.setattr(server._engine, "tick", lambda now: 1 // 0)
-            await failed.wait()
-
-    run(story)
-    assert [type(context["exception"]) for context in told] == [ZeroDivisionError]
-
-
-def test_fault_in_one_answer_costs_no_other_client(
-    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The loop tells of it, and the server performs what comes after."""
-
-    async def story() -> None:
-        told: list[object] = []
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context["exception"]))
-        async with FilemqServer([Publication(source)]) as server:
-            send = server._work._router.send
-
-            def fail_for_one(peer: bytes, frames: Sequence[bytes]) -> None:
-                if peer == b"one":
-                    raise ZeroDivisionError
-                send(peer, frames)
-
-            monkeypatch.setattr(server._work._router, "send", fail_for_one)
-            server._work._on_message(b"one", filemq.Ohai().encode())
-            async with FilemqClient(server.endpoint, tmp_path / "a", ["/"], sync=False) as client:
-                await client.until_equal(server.digests(), timeout_s=TIMEOUT_S)
-            assert [type(error) for error in told] == [ZeroDivisionError]
-            server._engine.gone(b"one", "was never there")
-
-    run(story)
-
-
 def test_journal_with_a_torn_line_is_told_of(tmp_path: Path, source: Path) -> None:
     async def story() -> None:
         async with serving(Publication(source)) as (server, _):
@@ -565,24 +519,24 @@ def test_journal_with_a_torn_line_is_told_of(tmp_path: Path, source: Path) -> No
     run(story)
 
 
-def test_nothing_is_said_to_a_client_that_has_said_goodbye(
+def test_nothing_is_sent_to_a_client_that_has_said_goodbye(
     source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the server was about to answer when KTHXBAI came is not sent any more: the dialog is over."""
+    """Answers that wait when KTHXBAI comes are not sent any more: the dialog is over."""
 
     async def story() -> None:
         async with FilemqServer([Publication(source)]) as server:
-            said: list[bytes] = []
-            monkeypatch.setattr(server._work._router, "send", lambda peer, frames: said.append(peer))
+            sent: list[bytes] = []
+            host = server._running
+            monkeypatch.setattr(host._sockets, "send", lambda peer, frames: sent.append(peer.routing_id))
             for peer, commands in (
                 (b"gone", (filemq.Ohai(), filemq.Icanhaz(path="/", options=(), cache=()), filemq.Kthxbai())),
                 (b"here", (filemq.Ohai(),)),
             ):
                 for command in commands:
-                    server._work._on_message(peer, command.encode())  # all before the loop's next turn
-            while b"here" not in said:
-                await asyncio.sleep(0)
-            assert said == [b"here"]
+                    host.on_message(PeerId("clients", peer), "", command.encode())
+            host.on_rest()
+            assert sent == [b"here"]
             assert server.clients == 1
 
     run(story)
