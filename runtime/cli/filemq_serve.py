@@ -22,8 +22,7 @@ from specwire.runtime.cli.reloading import Reloading
 from specwire.runtime.cli.signals import stop_requested
 from specwire.runtime.filemq import FilemqServer
 from specwire.runtime.filemq.policy import PublicationRules
-from specwire.runtime.filemq.serve import BOUNDS
-from specwire.runtime.filemq.settings import ServeSettings, read_publication
+from specwire.runtime.filemq.settings import BOUNDS, ServeSettings, read_publication
 from specwire.runtime.kernel.descriptors import raise_descriptor_limit
 from specwire.runtime.kernel.settings_sources import ServerConfiguration
 from specwire.runtime.quantities import show_count

@@ -50,6 +50,8 @@ from specwire.runtime.kernel.events import PeerId
 from specwire.runtime.kernel.log import Refused
 
 MAX_SUBSCRIPTIONS = 1000
+NAMES_SHOWN = 10
+"""Names of files in the queue that a status has."""
 
 Enclose = Callable[[str, str], str | None]
 """Given a path and the marks of an inbox's folders: the reason to refuse it, None to allow it."""
@@ -104,6 +106,7 @@ class Peering(ServerHandler[float, Story]):
             queued=len(outflow.queue),
             octets_sent=outflow.octets_sent,
             connected_s=round(now - self._since, 3),
+            missing=tuple(outflow.queue.first(NAMES_SHOWN)),
             waits_for=outflow.waits_for,
         )
 

@@ -13,8 +13,9 @@ changes are kept in that way too.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from functools import cache
-from itertools import chain
+from itertools import chain, islice
 from typing import NamedTuple
 
 from specwire.generated.filemq import Operation
@@ -57,6 +58,11 @@ class SendQueue:
     def by_name(self) -> int:
         """Number of changes that are kept by the names of their files."""
         return len(self._earlier) + len(self._later)
+
+    def first(self, most: int) -> list[str]:
+        """Return the names of the files that come first, at most so many."""
+        lacking: Iterable[str] = self._lacking or ()
+        return [*islice(chain(self._earlier, lacking, self._later), most)]
 
     def put(self, name: str, operation: Operation, *, replaces: bool) -> None:
         """Queue the newest operation on `name`, at the end.

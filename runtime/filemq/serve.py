@@ -22,6 +22,7 @@ from specwire.runtime.filemq.publication import Change, Publication
 from specwire.runtime.filemq.reading import FileReader
 from specwire.runtime.filemq.refusals import Refusals
 from specwire.runtime.filemq.server import CHUNK_OCTETS, FilesChanged, ServerState, allow_all, react
+from specwire.runtime.filemq.settings import BOUNDS
 from specwire.runtime.filemq.status import ClientStatus, Doubtful, PublicationStatus, ServerStatus
 from specwire.runtime.filemq.watcher import RESCAN_S, Watcher
 from specwire.runtime.kernel.effects import Log
@@ -40,9 +41,6 @@ from specwire.runtime.transport.security import NULL, CurveServer, PlainServer, 
 
 LOOPBACK = "tcp://127.0.0.1:*"
 LISTENER = "clients"
-BOUNDS = InflowBounds(message_octets=MAX_FRAME_OCTETS, legal_octets=MAX_FRAME_OCTETS)
-"""Each command of a client is one frame."""
-
 MAX_FRAMES = 2
 """Frames of a message that are kept: one more than a command has."""
 

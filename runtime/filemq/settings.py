@@ -16,7 +16,6 @@ from specwire.runtime.filemq.credentials import (
 )
 from specwire.runtime.filemq.dialect import FILEMQ
 from specwire.runtime.filemq.dialects import DIALECTS, find_dialect
-from specwire.runtime.filemq.entrance import BOUNDS
 from specwire.runtime.filemq.policy import InboxRules, PublicationRules
 from specwire.runtime.filemq.publication import DEFAULT_RULES, Publication
 from specwire.runtime.kernel.settings import Setting
@@ -33,9 +32,14 @@ from specwire.runtime.kernel.settings_groups import (
     check_secret_key,
 )
 from specwire.runtime.log.form import LogForm
+from specwire.runtime.transport.inflow import InflowBounds
+from specwire.runtime.transport.router import MAX_FRAME_OCTETS
 
 if TYPE_CHECKING:
     from specwire.runtime.filemq.digeststore import DigestStore
+
+BOUNDS = InflowBounds(message_octets=MAX_FRAME_OCTETS, legal_octets=MAX_FRAME_OCTETS)
+"""Each command of a client is one frame."""
 
 DAY_S = 24 * 3600.0
 _INBOX = InboxRules()

@@ -39,8 +39,8 @@ class ClientStatus(msgspec.Struct, frozen=True):
     """A client as its server sees it.
 
     `credit` is what may still be sent to it, `queued` the number of changes that wait to be sent and `octets_sent` the
-    content that was sent, both in this peering, which began `connected_s` ago. `waits_for` is why nothing is sent,
-    although there are changes; empty while something is sent.
+    content that was sent, both in this peering, which began `connected_s` ago. `missing`
+    has the names of the first files in the queue, and `waits_for` is why nothing is sent; empty while something is.
     """
 
     label: str
@@ -51,6 +51,7 @@ class ClientStatus(msgspec.Struct, frozen=True):
     queued: int
     octets_sent: int
     connected_s: float
+    missing: tuple[str, ...] = ()
     waits_for: str = ""
 
 
