@@ -22,6 +22,9 @@ from specwire.runtime.log.text import show, show_peer
 from specwire.runtime.quantities import show_duration, show_octets, show_rate, show_share
 
 REFUSALS_SHOWN = 5
+MISSING_SHOWN = 3
+"""Missing files that are shown for each client."""
+
 ENDLESS_CREDIT = 1 << 60
 
 
@@ -50,13 +53,20 @@ def _print_server(server: ServerStatus) -> None:
         _print_table(("kept as it was known", "reason"), [*missing, *doubts])
     if server.clients:
         _print_table(
-            ("client", "user", "subscribed to", "credit", "changes to come", "sent", "since"),
+            ("client", "user", "subscribed to", "credit", "queued", "sent", "since"),
             [_client_row(client) for client in server.clients],
             (3, 4, 5, 6),
         )
     _print_files(
         [(client.label, client.under_way) for client in server.clients if client.under_way is not None]
     )
+    missing = [
+        (name, show_peer(client.label), client.waits_for)
+        for client in server.clients
+        for name in client.missing[:MISSING_SHOWN]
+    ]
+    if missing:
+        _print_table(("missing file", "client", "waits for"), missing)
 
 
 def _print_subscriber(subscriber: SubscriberStatus) -> None:
