@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from specwire.runtime.filemq.names import is_below
-from specwire.runtime.filemq.sortednames import Order, SortedNames
+from specwire.runtime.filemq.nameset import Order, SortedNames
 
 
 class Signature(NamedTuple):

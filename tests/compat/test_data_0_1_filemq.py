@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from specwire.runtime.filemq import inventory
+from specwire.runtime.filemq import journal
 from specwire.runtime.filemq.actions import Held, ListHeld, Unfinished
 from specwire.runtime.filemq.digeststore import DigestStore
 from specwire.runtime.filemq.inbox import Inbox
@@ -108,7 +108,7 @@ def test_inbox_lists_files_and_what_is_unfinished(inbox: Path) -> None:
 def test_digests_of_the_journal_are_used(inbox: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No file is read that is in the state that the journal notes."""
     put_on_this_disk(inbox)
-    monkeypatch.delattr(inventory, "digest_file")
+    monkeypatch.delattr(journal, "digest_file")
     assert list_held(inbox).digests == DIGESTS
 
 
