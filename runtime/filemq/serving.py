@@ -26,7 +26,17 @@ from specwire.runtime.filemq.actions import (
     ServerAction,
 )
 from specwire.runtime.filemq.agenda import Agenda
-from specwire.runtime.filemq.catalogue import Catalogue, Entry, PublicationTotals
+from specwire.runtime.filemq.catalogue import (
+    Catalogue,
+    Change,
+    Doubt,
+    Entry,
+    Gone,
+    PublicationTotals,
+    Put,
+    Trust,
+    Unfit,
+)
 from specwire.runtime.filemq.checking import PartChecks
 from specwire.runtime.filemq.counters import Counters
 from specwire.runtime.filemq.dialect import Dialect
@@ -34,7 +44,7 @@ from specwire.runtime.filemq.entrance import Entrance
 from specwire.runtime.filemq.events import Event, FilePublished, FileWithdrawn, Refused
 from specwire.runtime.filemq.names import as_utf8, covers
 from specwire.runtime.filemq.progress import LOOK_S, ProgressLooks
-from specwire.runtime.filemq.publication import Change, Doubt, Gone, Publication, Put, Trust, Unfit
+from specwire.runtime.filemq.publication import Publication
 from specwire.runtime.filemq.readers import Readers
 from specwire.runtime.filemq.server import ServerEngine
 from specwire.runtime.filemq.settling import Settling

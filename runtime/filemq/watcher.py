@@ -20,10 +20,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, suppress
 from functools import partial
 
+from specwire.runtime.filemq.catalogue import Change
 from specwire.runtime.filemq.digests import AbandonedError
 from specwire.runtime.filemq.inotify import watch_tree
 from specwire.runtime.filemq.names import MAX_NAME_OCTETS
-from specwire.runtime.filemq.publication import Change, Publication
+from specwire.runtime.filemq.publication import Publication
 from specwire.runtime.filemq.tasks import Tasks
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from specwire.runtime.filemq import watcher as watcher_module
-from specwire.runtime.filemq.publication import Change, Doubt, Gone, Publication, Put, Trust, Unfit
+from specwire.runtime.filemq.catalogue import Change, Doubt, Gone, Put, Trust, Unfit
+from specwire.runtime.filemq.publication import Publication
 from specwire.runtime.filemq.watcher import Watcher
 from tests.integration.filemq_disks import open_folder, run_as_nobody
 
