@@ -1,4 +1,4 @@
-"""What is known of the files in an inbox: the journal of what was received, and the inventory.
+"""Journal of the files that an inbox received, and inventory of those that it has.
 
 The journal notes for each file its digest, its state in the file system, and the server that sent
 it. Servers (`origin`) have numbers here; each number has a line before the first record that uses

@@ -5,8 +5,8 @@ while the next batch is written, and still no file is in its place before it is 
 file replaces is kept first (`trash`). The journal is written, once for all, before the first rename:
 a file in its place is always known.
 
-A file system writes one record of its own journal for all files that wait for it at the same time.
-So files are synced from several threads, and share the wait.
+A file system writes one record to its journal for all files that wait for it at the same time. So
+files are synced from several threads, and share the wait.
 """
 
 from __future__ import annotations

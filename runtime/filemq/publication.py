@@ -4,8 +4,8 @@ One thread at a time looks at a publication. `walk` compares the whole folder wi
 `examine` looks only at the places that a notification named. Both return changes, deletions first,
 so that a file that became a folder is withdrawn before the files in it are published.
 
-What the disk does not say changes nothing; see `disk` and `policy`. While a folder cannot be opened,
-or another empty folder is in its place, everything stays listed. `Doubt` and `Trust` report such
+A place that cannot be read keeps its last known state; see `disk` and `policy`. While the folder
+cannot be opened, or another empty one is in its place, everything stays listed. `Doubt` and `Trust` report such
 places once.
 """
 
