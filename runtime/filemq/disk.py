@@ -17,7 +17,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -181,7 +181,18 @@ def open_file(root: int, name: str) -> int:
         return open_leaf(folder, leaf)
 
 
-def walk(folder: int, prefix: str, longest_octets: int = MAX_NAME_OCTETS) -> Iterator[Answer]:
+def enter_all(name: str) -> bool:
+    """Skip no folder."""
+    return False
+
+
+def walk(
+    folder: int,
+    prefix: str,
+    longest_octets: int = MAX_NAME_OCTETS,
+    *,
+    skips: Callable[[str], bool] = enter_all,
+) -> Iterator[Answer]:
     """Yield an answer for everything below the open `folder`, except ordinary folders, sorted by name.
 
     A folder is yielded itself, and not entered, if it is called `RESERVED` or if every file in it
@@ -190,6 +201,7 @@ def walk(folder: int, prefix: str, longest_octets: int = MAX_NAME_OCTETS) -> Ite
     Args:
         prefix: virtual name of `folder` with a slash at its end.
         longest_octets: longest name of a file.
+        skips: returns whether the folder with this name is neither entered nor yielded.
     """
     try:
         with os.scandir(folder) as listing:
@@ -199,16 +211,25 @@ def walk(folder: int, prefix: str, longest_octets: int = MAX_NAME_OCTETS) -> Ite
         yield Unknown(prefix[:-1] or "/", f"cannot be read: {trouble_in(error)}")
         return
     for leaf in leaves:
-        yield from look_at(folder, leaf, prefix + leaf, longest_octets, device=device)
+        yield from look_at(folder, leaf, prefix + leaf, longest_octets, device=device, skips=skips)
 
 
 def look_at(
-    folder: int, leaf: str, name: str, longest_octets: int = MAX_NAME_OCTETS, *, device: int | None = None
+    folder: int,
+    leaf: str,
+    name: str,
+    longest_octets: int = MAX_NAME_OCTETS,
+    *,
+    device: int | None = None,
+    skips: Callable[[str], bool] = enter_all,
 ) -> Iterator[Answer]:
     """Yield the answers for `leaf` in an open folder on this `device`, and for everything below it."""
     try:
         state = os.stat(leaf, dir_fd=folder, follow_symlinks=False)
-        if not stat.S_ISDIR(state.st_mode) or leaf == RESERVED or len(os.fsencode(name)) >= longest_octets:
+        is_folder = stat.S_ISDIR(state.st_mode)
+        if is_folder and skips(name):
+            return
+        if not is_folder or leaf == RESERVED or len(os.fsencode(name)) >= longest_octets:
             yield Present(name, state)
             return
         inner = os.open(leaf, FOLDER_FLAGS, dir_fd=folder)
@@ -220,7 +241,7 @@ def look_at(
     try:
         if device is not None and state.st_dev != device:
             yield Mount(name, device_of(inner))
-        yield from walk(inner, f"{name}/", longest_octets)
+        yield from walk(inner, f"{name}/", longest_octets, skips=skips)
     except OSError as error:
         yield Unknown(name, f"cannot be read: {trouble_in(error)}")
     finally:

@@ -10,7 +10,8 @@ A file that the engine can resume (`KeepFile`) stays unfinished when the connect
 is closed, or the process killed. It is reported with the next listing, and removed when the next
 file begins. One that found no room on the disk is not kept: others may need the room before.
 
-While the folder is away (moved or deleted), nothing is done.
+Ignored files (`ignore`) are neither received nor deleted. While the folder is away (moved or
+deleted), nothing is done.
 
 All methods but the constructor are called from one thread. `perform_all` turns every failure into an
 outcome; a full disk affects one file, not the client.
@@ -46,6 +47,7 @@ from specwire.runtime.filemq.actions import (
 )
 from specwire.runtime.filemq.deletion import Deletions
 from specwire.runtime.filemq.disk import Fault, Folders, is_full, is_taken, parent_of
+from specwire.runtime.filemq.ignore import IgnoreRule
 from specwire.runtime.filemq.journal import Inventory, Journal
 from specwire.runtime.filemq.names import RESERVED, covers
 from specwire.runtime.filemq.placing import Placing, explain_failure
@@ -74,6 +76,9 @@ class Inbox:
         origin: name in the inbox of the server that sends files now; empty: an unknown server.
         check: compute the SHA-1 of what arrives, and refuse a file with another one than announced.
             Otherwise a file of the right size is accepted with the announced digest.
+
+    Raises:
+        ValueError: an ignore pattern of `rules` is not valid.
     """
 
     def __init__(
@@ -90,6 +95,7 @@ class Inbox:
         self.folder = folder
         self._origin = origin
         self._sync, self._rules, self._repeats, self._check = sync, rules, repeats, check
+        self._ignore = IgnoreRule(rules.ignore)
         self._deletions = Deletions(rules, clock)
         self._root = self._own = -1
         self._spoiled: str | None = None  # chunks of this file are ignored until it begins again
@@ -302,7 +308,7 @@ class Inbox:
         self._trash.expire()
         free = {name for name in self._blocked if self._has_place(name)}
         self._blocked -= free
-        changed = self._inventory.find_changes()
+        changed = {name for name in self._inventory.find_changes() if not self._ignore.ignores(name)}
         new, self._reported = changed - self._reported, changed
         return Checked(action.connection, repair=bool(free or new))
 
@@ -317,6 +323,8 @@ class Inbox:
         return True
 
     def _delete(self, action: DeleteFile, *, confirmed: bool) -> list[Outcome]:
+        if self._ignore.ignores(action.name):
+            return []
         if self._unfinished.name == action.name:
             self._unfinished.discard()
         return self._deletions.delete(action, confirmed=confirmed)
@@ -332,8 +340,10 @@ class Inbox:
 
     def _begin(self, name: str) -> None:
         """Begin a file. Refuses an impossible place before any content is written."""
-        self._spoiled = None
         self._unfinished.discard()
+        self._spoiled = name if self._ignore.ignores(name) else None
+        if self._spoiled:
+            return
         with suppress(FileNotFoundError):
             require_file(*self._folders.parent_of(name))
         self._unfinished.begin(name)

@@ -22,6 +22,7 @@ from specwire.runtime.filemq.catalogue import Change, Entry, Gone, Put, Signatur
 from specwire.runtime.filemq.digests import Digest, UnstableError, digest_file, sign
 from specwire.runtime.filemq.digeststore import StoredDigests
 from specwire.runtime.filemq.disk import trouble_in
+from specwire.runtime.filemq.ignore import NOTHING, IgnoreRule
 from specwire.runtime.filemq.names import MAX_NAME_OCTETS, fault_in_name, folders_of
 
 LARGE_OCTETS = 1 << 20
@@ -149,6 +150,7 @@ class FileIndex:
     Attributes:
         stored: digests from earlier runs.
         longest_octets: longest name of a file.
+        ignore: which files are not published.
         unread: files that cannot be read now, with the reason; "" if they are only changing.
     """
 
@@ -158,6 +160,7 @@ class FileIndex:
         self._open_file, self._is_abandoned = open_file, is_abandoned
         self.stored = StoredDigests()
         self.longest_octets = MAX_NAME_OCTETS
+        self.ignore = NOTHING
         self.unread: dict[str, str] = {}
         self.growing = GrowingFiles(settle_s)
         self.known = KnownFiles()
@@ -174,6 +177,8 @@ class FileIndex:
         if known is not None and known.still_holds(state) and stat.S_ISREG(state.st_mode):
             seen.add(name)
             self.growing.forget(name)
+            return
+        if self.ignore.ignores_file(name):
             return
         if (fault := self._find_fault(name, state)) is not None:
             if name not in self._unfit:
@@ -206,6 +211,13 @@ class FileIndex:
             elif self.stored.take(name) is not None:
                 self.stored.remove(name)
         return gone
+
+    def forget_ignored(self, rule: IgnoreRule) -> list[Gone]:
+        """Ignore other files from now on; return the changes."""
+        self.ignore = rule
+        return self.forget(
+            name for name in self.known.all_but(set()) | self.stored.unfound() if rule.ignores(name)
+        )
 
     def restore(self, names: Iterable[str]) -> Iterator[Change]:
         """List files with the digests of an earlier run."""

@@ -13,7 +13,7 @@ import ctypes
 import errno
 import os
 import struct
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -37,9 +37,14 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class WatchedTree:
-    """Watches on one tree. Every method raises OSError at a limit of the system."""
+    """Watches on one tree. Every method raises OSError at a limit of the system.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        skips: returns whether the folder at this path is not watched.
+    """
+
+    def __init__(self, folder: Path, skips: Callable[[str], bool]) -> None:
+        self._skips = skips
         self._root = os.fsencode(folder)
         self._paths: dict[int, bytes] = {}
         self.descriptor = _check(_libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
@@ -80,6 +85,8 @@ class WatchedTree:
 
     def _add(self, folder: bytes) -> None:
         """Watch a folder and those below it. A folder that is watched already gets its new path."""
+        if folder != self._root and self._skips(os.fsdecode(folder)):
+            return
         mask = WANTED | ONLY_FOLDERS | EXCLUDE_UNLINKED | (DO_NOT_FOLLOW if folder != self._root else 0)
         try:
             self._paths[_check(_libc.inotify_add_watch(self.descriptor, folder, mask))] = folder
@@ -99,13 +106,16 @@ class WatchedTree:
             _libc.inotify_rm_watch(self.descriptor, number)
 
 
-async def watch_tree(folder: Path, stop: asyncio.Event, begun: asyncio.Event) -> AsyncGenerator[set[str]]:
+async def watch_tree(
+    folder: Path, stop: asyncio.Event, begun: asyncio.Event, skips: Callable[[str], bool]
+) -> AsyncGenerator[set[str]]:
     """Yield the places that changed in each burst, as paths, until `stop` is set; raises OSError.
 
     Args:
         begun: set when every folder is watched.
+        skips: returns whether the folder at this path is not watched.
     """
-    tree = await asyncio.to_thread(WatchedTree, folder)
+    tree = await asyncio.to_thread(WatchedTree, folder, skips)
     begun.set()
     loop, heard = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(tree.descriptor, heard.set)

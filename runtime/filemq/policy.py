@@ -30,10 +30,12 @@ class PublicationRules(msgspec.Struct, frozen=True):
             another device.
         settle_s: a file that changes again within this time, or is large and newer than this, is
             published once it has not changed for this time; 0: publish at once.
+        ignore: patterns of files that are not published; see `ignore`.
     """
 
     accept_empty: bool = False
     settle_s: float = 0.0
+    ignore: tuple[str, ...] = ()
 
 
 class InboxRules(msgspec.Struct, frozen=True):
@@ -46,6 +48,7 @@ class InboxRules(msgspec.Struct, frozen=True):
         trash_s: how long deleted and replaced files are kept; 0: not at all.
         check_s: time between two comparisons of the inbox with what was received.
         always: number of deletions that is always allowed, for small inboxes.
+        ignore: patterns of files that are neither received nor deleted; see `ignore`.
     """
 
     delete_share: float = 0.5
@@ -55,6 +58,7 @@ class InboxRules(msgspec.Struct, frozen=True):
     check_s: float = 60.0
     window_s: float = 600.0
     always: int = 10
+    ignore: tuple[str, ...] = ()
 
 
 class FolderState(msgspec.Struct, frozen=True):

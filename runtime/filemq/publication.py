@@ -5,8 +5,11 @@ One thread at a time looks at a publication. `walk` compares the whole folder wi
 so that a file that became a folder is withdrawn before the files in it are published.
 
 A place that cannot be read keeps its last known state; see `disk` and `policy`. While the folder
-cannot be opened, or another empty one is in its place, everything stays listed. `Doubt` and `Trust` report such
-places once.
+cannot be opened, or another empty one is in its place, everything stays listed. `Doubt` and `Trust`
+report such places once.
+
+Ignored files are not published, and ignored folders not walked (`ignore`). Files that become ignored
+are withdrawn at the next walk like deleted ones.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from itertools import islice
 from pathlib import Path
 
 from specwire.runtime.containment import ContainmentError, open_folder
-from specwire.runtime.filemq.catalogue import Change, Doubt, Put, Trust, Unfit
+from specwire.runtime.filemq.catalogue import Change, Doubt, Gone, Put, Trust, Unfit
 from specwire.runtime.filemq.digests import AbandonedError
 from specwire.runtime.filemq.digeststore import DigestStore, StoredDigests
 from specwire.runtime.filemq.disk import (
@@ -36,6 +39,7 @@ from specwire.runtime.filemq.disk import (
     trouble_in,
     walk,
 )
+from specwire.runtime.filemq.ignore import IgnoreRule
 from specwire.runtime.filemq.index import FileIndex
 from specwire.runtime.filemq.names import (
     MAX_NAME_OCTETS,
@@ -70,12 +74,13 @@ class Publication:
         rules: settings.
 
     Attributes:
+        ignore: which files are not published, from the next walk on.
         missing: the folder did not exist at the last look.
         doubts: places that cannot be read now, with the reason. May be read by any thread.
         rests_at: when to look at growing files, by the monotonic clock; None if there are none.
 
     Raises:
-        ValueError: `path` is not a virtual path.
+        ValueError: `path` is not a virtual path, or a pattern of `rules` is not valid.
     """
 
     def __init__(
@@ -93,6 +98,7 @@ class Publication:
             raise ValueError(f"{path!r} {fault}")
         self._prefix = "/" if self.path == "/" else f"{self.path}/"
         self._accept = rules.accept_empty
+        self.ignore = IgnoreRule(rules.ignore, self.path)
         self._digests = digests
         self._abandoned = threading.Event()
         self._index = FileIndex(self.open_entry, rules.settle_s, self._abandoned.is_set)
@@ -120,6 +126,10 @@ class Publication:
         elif self._digests is not None:
             stored = self._index.stored = StoredDigests(self._digests, self.folder, self.path)
             self._state = stored.state
+
+    def skips(self, place: str) -> bool:
+        """Return whether the folder at this path in the file system is ignored."""
+        return self.ignore.ignores_folder(self._virtual_name(place))
 
     def accept(self) -> None:
         """Withdraw what the next walk does not find, even if a folder is suspicious."""
@@ -173,10 +183,13 @@ class Publication:
         if (absence := self._find_root()) is not None:
             yield absence
             return
+        if self._index.ignore.patterns != self.ignore.patterns:
+            yield self._withdraw(self._index.forget_ignored(self.ignore))
         self._met, self._at_once = set(), at_once
         look = Look(self.path, set(), 0, [], [], empty=self._walked_root != self._root.replaced)
         look.mounts.append(Mount(self.path, self._root.device))
-        answers = walk(self._root.descriptor, self._prefix, self._index.longest_octets)
+        skips = self._index.ignore.ignores_folder
+        answers = walk(self._root.descriptor, self._prefix, self._index.longest_octets, skips=skips)
         while step := [*islice(answers, STEP_FILES)]:
             self._unreported |= {_name_of(change): change for change in self._take(step, self._met, look)}
             yield []
@@ -204,7 +217,7 @@ class Publication:
         self._accept, self._walked_root = False, self._root.replaced
         self._state = index.stored.state = decision.state
         self._unseen, self._waiting = decision.keep, decision.waiting
-        gone = self._forget(decision.withdraw)
+        gone = self._withdraw(index.forget(decision.withdraw))
         return [*gone, *index.restore(unfound - decision.withdraw), *self._report_doubts()]
 
     def examine(self, places: Iterable[str]) -> list[Change]:
@@ -214,6 +227,7 @@ class Publication:
         names = sorted({self._virtual_name(place) for place in places})
         if len(names) > MANY_PLACES or self._prefix in names:
             return [change for step in self.walk(at_once=self._at_once) for change in step]
+        names = [name for name in names if not self._index.ignore.ignores(name)]
         here: list[Answer] = []
         files, folders = set[str](), set[str]()
         for name in names:
@@ -227,7 +241,7 @@ class Publication:
         self._unseen |= {place.name: place.reason for place in here if isinstance(place, Unknown)}
         # Forget what is gone before anything is read: it may exist again by then.
         lost = {*names} - files | self._index.known.under({*names} - folders)
-        gone = self._forget(name for name in lost if not is_below(name, self._unseen))
+        gone = self._withdraw(self._index.forget(n for n in lost if not is_below(n, self._unseen)))
         found = {p.name: self._unreported.pop(p.name) for p in here if p.name in self._unreported}
         found |= {_name_of(change): change for change in self._take(here, self._met)}
         self._index.stored.save()
@@ -292,8 +306,8 @@ class Publication:
             yield Unknown(above, MOVED)
             return
         expected = {place: device for place, device in self._state.devices.items() if covers(name, place)}
-        device = os.fstat(parent).st_dev
-        for answer in look_at(parent, leaf, name, self._index.longest_octets, device=device):
+        device, skips = os.fstat(parent).st_dev, self._index.ignore.ignores_folder
+        for answer in look_at(parent, leaf, name, self._index.longest_octets, device=device, skips=skips):
             if not isinstance(answer, Mount):
                 yield answer
             elif expected.pop(answer.name, None) != answer.device:
@@ -318,11 +332,11 @@ class Publication:
                 case Mount() if look is not None:
                     look.mounts.append(answer)
 
-    def _forget(self, names: Iterable[str]) -> list[Change]:
-        gone: list[Change] = [*self._index.forget(names)]
+    def _withdraw(self, gone: list[Gone]) -> list[Change]:
+        """Return these changes, and drop what the current walk has found of the same files."""
         for change in gone:
-            self._unreported.pop(_name_of(change), None)
-        return gone
+            self._unreported.pop(change.name, None)
+        return [*gone]
 
 
 def _name_of(change: Change) -> str:

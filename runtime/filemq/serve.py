@@ -167,6 +167,14 @@ class FilemqServer:
         """Withdraw what is missing in the publications now, although it may only be out of sight."""
         self._work.accept_empty()
 
+    def ignore(self, patterns: Sequence[str]) -> None:
+        """Publish no files that these patterns match; withdraw those that are published.
+
+        Raises:
+            ValueError: a pattern is not valid.
+        """
+        self._work.ignore(patterns)
+
     async def rescan(self) -> None:
         """Look at every folder now: after this, `digests` is no older than the call."""
         await self._work.rescan()

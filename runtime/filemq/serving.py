@@ -42,6 +42,7 @@ from specwire.runtime.filemq.counters import Counters
 from specwire.runtime.filemq.dialect import Dialect
 from specwire.runtime.filemq.entrance import Entrance
 from specwire.runtime.filemq.events import Event, FilePublished, FileWithdrawn, Refused
+from specwire.runtime.filemq.ignore import IgnoreRule
 from specwire.runtime.filemq.names import as_utf8, covers
 from specwire.runtime.filemq.progress import LOOK_S, ProgressLooks
 from specwire.runtime.filemq.publication import Publication
@@ -164,6 +165,13 @@ class Serving:
         """Withdraw what is missing now, although it may only be out of sight."""
         for publication in self._publications:
             publication.accept()
+        self._tasks.start(self._watcher.rescan())
+
+    def ignore(self, patterns: Sequence[str]) -> None:
+        """Ignore files by other patterns in all publications; raises ValueError."""
+        rules = [IgnoreRule(patterns, publication.path) for publication in self._publications]
+        for publication, rule in zip(self._publications, rules, strict=True):
+            publication.ignore = rule
         self._tasks.start(self._watcher.rescan())
 
     def describe_publications(self) -> tuple[PublicationStatus, ...]:

@@ -17,6 +17,7 @@ from specwire.runtime.filemq.credentials import (
 from specwire.runtime.filemq.dialect import FILEMQ
 from specwire.runtime.filemq.dialects import DIALECTS, find_dialect
 from specwire.runtime.filemq.entrance import BOUNDS
+from specwire.runtime.filemq.ignore import check_pattern
 from specwire.runtime.filemq.policy import InboxRules, PublicationRules
 from specwire.runtime.filemq.publication import DEFAULT_RULES, Publication
 from specwire.runtime.kernel.settings import Setting
@@ -167,6 +168,18 @@ class ServeSettings(PeerSettings, frozen=True, kw_only=True):
             reload=True,
         ),
     ] = False
+    ignore: Annotated[
+        tuple[str, ...],
+        Setting(
+            help=(
+                "Do not publish files that match this pattern, as in a .gitignore in each folder. "
+                "Repeatable. Files that become ignored are withdrawn like deleted ones."
+            ),
+            value="PATTERN",
+            reload=True,
+            check=check_pattern,
+        ),
+    ] = ()
     settle: Annotated[
         float,
         Meta(ge=0),
@@ -258,6 +271,17 @@ class SubscribeSettings(PeerSettings, frozen=True, kw_only=True):
             reload=True,
         ),
     ] = False
+    ignore: Annotated[
+        tuple[str, ...],
+        Setting(
+            help=(
+                "Neither receive nor delete files that match this pattern, as in a .gitignore in "
+                "the inbox. Repeatable."
+            ),
+            value="PATTERN",
+            check=check_pattern,
+        ),
+    ] = ()
     origin: Annotated[
         str | None,
         Setting(
@@ -340,4 +364,5 @@ class SubscribeSettings(PeerSettings, frozen=True, kw_only=True):
             accept_deletions=self.accept_deletions,
             trash_s=self.trash_days * DAY_S,
             check_s=self.check_every,
+            ignore=self.ignore,
         )

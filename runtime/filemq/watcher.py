@@ -141,6 +141,7 @@ class FolderWatcher:
         self._outdated = asyncio.Event()
         self.listening = asyncio.Event()
         self._replaced, self._was_missing = 0, False
+        self._watched_ignore = publication.ignore
         self._tasks = Tasks(f"the watch on {publication.folder}")
 
     def listen(self) -> None:
@@ -176,7 +177,9 @@ class FolderWatcher:
                 self._outdated.clear()
                 self._pace.unwatched = False
                 begun = asyncio.get_running_loop().time()
-                bursts = watch_tree(self._publication.folder, self._outdated, self.listening)
+                publication = self._publication
+                self._watched_ignore = publication.ignore
+                bursts = watch_tree(publication.folder, self._outdated, self.listening, publication.skips)
                 try:
                     async with aclosing(bursts):
                         async for places in bursts:
@@ -213,10 +216,12 @@ class FolderWatcher:
         self._heard.set()
 
     def _renew_watch(self) -> None:
-        """Watch again if another folder is at the path now."""
+        """Watch again if another folder is at the path now, or other folders are ignored."""
         was_missing, self._was_missing = self._was_missing, self._publication.missing
         replaced, self._replaced = self._replaced, self._publication.replaced
-        if self._replaced != replaced or (was_missing and not self._was_missing):
+        is_back = was_missing and not self._was_missing
+        is_changed = self._publication.ignore.patterns != self._watched_ignore.patterns
+        if self._replaced != replaced or is_back or is_changed:
             self._outdated.set()
 
     async def _walk_on_time(self) -> None:
