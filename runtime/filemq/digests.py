@@ -23,6 +23,7 @@ BLOCK_OCTETS = 1 << 20
 TIME_STEP_NS = 50_000_000
 SECOND_NS = 1_000_000_000
 PERMISSIONS = 0o777
+"""Bits of a mode that are published and applied: no set-user-id, set-group-id or sticky bit."""
 
 
 class UnstableError(Exception):
@@ -56,7 +57,7 @@ def sign(state: os.stat_result) -> Signature:
 
 
 def mode_of(state: os.stat_result) -> int:
-    """Return the permission bits, without set-user-id, set-group-id and sticky bit."""
+    """Return the permission bits; see `PERMISSIONS`."""
     return state.st_mode & PERMISSIONS
 
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -136,6 +137,8 @@ class Inbox:
                 self.folder.mkdir(parents=True, exist_ok=True)
             self._root = open_root(self.folder)
             self._own = open_folder(self._root, [RESERVED], create=True)
+            with suppress(OSError):  # a file system without modes, or the folder of another user
+                os.fchmod(self._own, stat.S_IRWXU)  # unfinished files do not have their modes yet
             fcntl.flock(self._own, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._journal = Journal(self._own, self._origin)
             self._inventory = Inventory(self._root, self._journal)

@@ -2,8 +2,8 @@
 
 Files that arrived in one batch wait in the inbox's own folder. So the disk is awaited once for all,
 while the next batch is written, and still no file is in its place before it is on the disk. What a
-file replaces is kept first (`trash`). The journal is written, once for all, before the first rename:
-a file in its place is always known.
+file replaces is kept first (`trash`). Mode and modification time are set, and the journal is written
+once for all, before the first rename: a file in its place is always known.
 
 A file system writes one record to its journal for all files that wait for it at the same time. So
 files are synced from several threads, and share the wait.
@@ -12,6 +12,7 @@ files are synced from several threads, and share the wait.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -25,7 +26,7 @@ from specwire.runtime.filemq.actions import (
     Stored,
     WriteChunk,
 )
-from specwire.runtime.filemq.digests import sign
+from specwire.runtime.filemq.digests import PERMISSIONS, sign
 from specwire.runtime.filemq.disk import Fault, Folders, folders_below, may_pass
 from specwire.runtime.filemq.journal import Journal, Record
 from specwire.runtime.filemq.trash import Trash
@@ -129,6 +130,7 @@ class Placing:
                 folder, leaf = folders.parent_of(name, create=True)
                 if require_file(folder, leaf) is not None and name not in copies:
                     copies[name] = self._trash.save(folder, leaf, name, sha1=file.sha1)
+                _set_metadata(file.descriptor, action)
                 signature = sign(os.fstat(file.descriptor))
             except (ContainmentError, OSError) as fault:
                 errors[number] = fault
@@ -159,6 +161,19 @@ class Placing:
         os.close(file.descriptor)
         with suppress(FileNotFoundError):  # it is in its place, and a later step failed
             os.unlink(file.leaf, dir_fd=self._own)
+
+
+def _set_metadata(descriptor: int, action: CompleteFile) -> None:
+    """Set mode and modification time, as far as the file system has them.
+
+    The file is not in its place yet, so nobody can open it there with another mode.
+    """
+    if action.mode is not None:
+        with suppress(OSError):
+            os.fchmod(descriptor, action.mode & PERMISSIONS)
+    if action.mtime_ns is not None:
+        with suppress(OSError, OverflowError):
+            os.utime(descriptor, ns=(time.time_ns(), action.mtime_ns))
 
 
 def explain_failure(action: WriteChunk | CompleteFile | DeleteFile, error: Fault) -> Failed:

@@ -30,6 +30,8 @@ NOTE = ".name"
 MAX_NOTE_OCTETS = 8 * LONGEST_NAME_OCTETS
 """More than a name needs if each of its octets is escaped."""
 
+OWNER = stat.S_IRUSR | stat.S_IWUSR
+
 _LEAF = re.compile(UNFINISHED + "-([0-9]{1,15})")
 _FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
 _decoder = msgspec.json.Decoder(str)
@@ -228,7 +230,8 @@ def _read_leftover(folder: int, leaf: str) -> Leftover | None:
             os.close(descriptor)
     except (OSError, msgspec.MsgspecError):
         return None
-    is_usable = stat.S_ISREG(state.st_mode) and state.st_size > 0
+    # A complete file may have got its mode, which may forbid to open it.
+    is_usable = stat.S_ISREG(state.st_mode) and state.st_size > 0 and state.st_mode & OWNER == OWNER
     if not is_usable or fault_in_name(name, LONGEST_NAME_OCTETS):
         return None
     return Leftover(int(match[1]), name, state.st_size)
