@@ -1,11 +1,10 @@
-"""File access that cannot leave a folder, whatever the names and symbolic links in it say.
+"""File access that cannot leave a folder, whatever names and symbolic links it contains.
 
-A path is walked one component at a time from a descriptor of the root folder: each step opens the next
-component relative to the last with O_NOFOLLOW, so no path is ever resolved twice and a symbolic link is met as
-what it is, and refused. A check followed by a use of the same path could be tricked in between; this cannot.
+A path is walked one component at a time from a descriptor of the root folder. Each step opens the
+next component relative to the last with O_NOFOLLOW. So no path is resolved twice, and a symbolic
+link is refused. A check followed by a use of the same path could be tricked in between; this cannot.
 
-Components must be free of '..' and of '/', which are like any other to the system: whoever reads names from elsewhere
-refuses those first.
+The caller must refuse components that are '..' or contain '/': the system would accept them.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # NONBL
 
 
 class ContainmentError(Exception):
-    """A name leads through a symbolic link, or through or to something that is not what it must be."""
+    """A name leads through a symbolic link, or something else is there than a folder or file."""
 
 
 def open_root(folder: Path) -> int:
-    """Return a descriptor of the root itself, which may be reached by symbolic links; raises OSError."""
+    """Return a descriptor of the root, which may be reached by symbolic links; raises OSError."""
     return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
 
@@ -33,10 +32,10 @@ def open_folder(root: int, components: list[str], *, create: bool = False) -> in
     """Return a descriptor of a folder below `root`.
 
     Args:
-        create: make folders that are missing.
+        create: create folders that are missing.
 
     Raises:
-        ContainmentError: a component is a symbolic link or no folder.
+        ContainmentError: a component is a symbolic link or not a folder.
         FileNotFoundError: a component is missing.
     """
     descriptor = os.dup(root)
@@ -55,11 +54,11 @@ def _open_step(folder: int, component: str, create: bool) -> int:
     except FileNotFoundError:
         if not create:
             raise
-        with suppress(FileExistsError):  # made by somebody else meanwhile: the next open tells what it is
+        with suppress(FileExistsError):  # created by somebody else meanwhile: the next open shows what it is
             os.mkdir(component, dir_fd=folder)
         return _open_step(folder, component, create=False)
     except OSError as error:
-        # Linux says ENOTDIR for a symbolic link here, other systems ELOOP.
+        # Linux returns ENOTDIR for a symbolic link here, other systems ELOOP.
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             raise ContainmentError(
                 f"leads through '{component}', which is {_kind(folder, component)}"
@@ -68,7 +67,7 @@ def _open_step(folder: int, component: str, create: bool) -> int:
 
 
 def stat_leaf(folder: int, leaf: str) -> os.stat_result | None:
-    """Return the state of `leaf` itself, not of what it links to; None where there is none."""
+    """Return the state of `leaf`, None if it does not exist. A link is not followed."""
     try:
         return os.stat(leaf, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -76,7 +75,7 @@ def stat_leaf(folder: int, leaf: str) -> os.stat_result | None:
 
 
 def require_file(folder: int, leaf: str) -> os.stat_result | None:
-    """Return the state of the regular file `leaf`, None where there is none; raises ContainmentError."""
+    """Return the state of the regular file `leaf`, None if it does not exist; raises ContainmentError."""
     state = stat_leaf(folder, leaf)
     if state is not None and not stat.S_ISREG(state.st_mode):
         raise ContainmentError(f"is {_kind(folder, leaf)} here")
@@ -84,7 +83,7 @@ def require_file(folder: int, leaf: str) -> os.stat_result | None:
 
 
 def open_leaf(folder: int, leaf: str) -> int:
-    """Return a descriptor to read the regular file `leaf`; raises ContainmentError, or OSError where it cannot be opened."""
+    """Return a descriptor to read the regular file `leaf`; raises ContainmentError or OSError."""
     require_file(folder, leaf)
     descriptor = os.open(leaf, FILE_FLAGS, dir_fd=folder)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -94,7 +93,7 @@ def open_leaf(folder: int, leaf: str) -> int:
 
 
 def kind_of(state: os.stat_result) -> str:
-    """Return in words what something that is no regular file is."""
+    """Return in words what this is, if it is not a regular file."""
     kinds = ((stat.S_ISLNK, "a symbolic link"), (stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a named pipe"))
     return next((words for is_kind, words in kinds if is_kind(state.st_mode)), "a device or socket")
 

@@ -49,6 +49,7 @@ def serve(settings: ServeSettings, configuration: ServerConfiguration) -> None:
                     **monitor.takes,
                     **files.takes,
                     "accept_empty": when_true(server.accept_empty),
+                    "ignore": server.ignore,
                 },
                 rereads=[files.reread] if files.any else [],
             )
@@ -65,7 +66,9 @@ def make_server(
     settings: ServeSettings, files: ServerFiles, log: PeerLog, *, store: DigestStore | None, tap: Tap | None
 ) -> FilemqServer:
     """Return the server that the settings describe; raises ValueError or ExposureError."""
-    rules = PublicationRules(accept_empty=settings.accept_empty, settle_s=settings.settle)
+    rules = PublicationRules(
+        accept_empty=settings.accept_empty, settle_s=settings.settle, ignore=settings.ignore
+    )
     alone = len(settings.folders) == 1
     bounds = msgspec.structs.replace(
         BOUNDS, message_octets=settings.message_octets, undelivered_octets=settings.undelivered_octets

@@ -60,13 +60,13 @@ def _print_server(server: ServerStatus) -> None:
     _print_files(
         [(client.label, client.under_way) for client in server.clients if client.under_way is not None]
     )
-    missing = [
+    waiting = [
         (name, show_peer(client.label), client.waits_for)
         for client in server.clients
         for name in client.missing[:MISSING_SHOWN]
     ]
-    if missing:
-        _print_table(("missing file", "client", "waits for"), missing)
+    if waiting:
+        _print_table(("missing file", "client", "waits for"), waiting)
 
 
 def _print_subscriber(subscriber: SubscriberStatus) -> None:

@@ -93,12 +93,20 @@ class WriteChunk(msgspec.Struct, frozen=True):
 
 
 class CompleteFile(msgspec.Struct, frozen=True):
-    """Check the unfinished file and put it into its place; `sha1` is None where none was announced."""
+    """Check the unfinished file and put it into its place.
+
+    Attributes:
+        sha1: None if none was announced.
+        mode: permission bits to set, None for the default. Other bits are ignored.
+        mtime_ns: modification time to set, in nanoseconds since 1970; None for the current time.
+    """
 
     connection: int
     name: str
     size: int
     sha1: str | None
+    mode: int | None = None
+    mtime_ns: int | None = None
 
 
 class DiscardFile(msgspec.Struct, frozen=True):

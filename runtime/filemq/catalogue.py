@@ -1,7 +1,7 @@
-"""What a server publishes: every file by its virtual name, with size and digest.
+"""Files that a server publishes, by virtual name, and the changes that publications report.
 
-The engine asks it which files a subscription covers; publications feed it. It lives on the event loop's
-thread, and its strings are shared with every client's queue, so a long queue costs references only.
+The engine asks the catalogue which files a subscription covers. The catalogue lives on the event
+loop. Its strings are shared with every client's queue, so a long queue costs references only.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from specwire.runtime.filemq.names import is_below
-from specwire.runtime.filemq.sortednames import Order, SortedNames
+from specwire.runtime.filemq.nameset import Order, SortedNames
 
 
 class Signature(NamedTuple):
-    """What tells cheaply whether a file is still the one that was read: its state in the file system."""
+    """Part of a file's state in the file system that changes when its content does."""
 
     size: int
     mtime_ns: int
@@ -24,9 +24,13 @@ class Signature(NamedTuple):
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One published file: `sha1` is the digest in upper-case hexadecimal, as FILEMQ peers print it.
+    """One published file.
 
-    `fresh` where it was taken so soon after a change that the signature may miss another one, see `Digest`.
+    Attributes:
+        sha1: digest in upper-case hexadecimal, as FILEMQ peers print it.
+        fresh: the digest was taken so soon after a change that the signature may miss another one;
+            see `Digest`.
+        mode: permission bits (0o777), None if they are not known.
     """
 
     name: str
@@ -34,17 +38,58 @@ class Entry(msgspec.Struct, frozen=True):
     sha1: str
     signature: Signature
     fresh: bool = True
+    mode: int | None = None
+
+    @property
+    def mtime_ns(self) -> int:
+        """Modification time in nanoseconds since 1970."""
+        return self.signature.mtime_ns
 
     def has_content_of(self, other: Entry | None) -> bool:
-        """Tell whether a client that holds `other` has this content."""
+        """Return whether a client that holds `other` has this content."""
         return other is not None and other.size == self.size and other.sha1 == self.sha1
 
 
+class Put(msgspec.Struct, frozen=True):
+    """A file exists. Its content may be unchanged."""
+
+    entry: Entry
+
+
+class Gone(msgspec.Struct, frozen=True):
+    """A file does not exist any more."""
+
+    name: str
+
+
+class Unfit(msgspec.Struct, frozen=True):
+    """A file that cannot be published."""
+
+    name: str
+    reason: str
+
+
+class Doubt(msgspec.Struct, frozen=True):
+    """A place that cannot be read now. Its last known state stays. Logged only if there is a reason."""
+
+    name: str
+    reason: str
+
+
+class Trust(msgspec.Struct, frozen=True):
+    """A place that was in doubt can be read again."""
+
+    name: str
+
+
+Change = Put | Gone | Unfit | Doubt | Trust
+
+
 class Listing(Protocol):
-    """What the engine asks of the files."""
+    """Interface of the catalogue for the engine."""
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of files."""
 
     def find(self, name: str) -> Entry | None:
         """Return the file called `name`."""
@@ -53,17 +98,17 @@ class Listing(Protocol):
         """Return the files that a subscription to `path` covers, in order of name."""
 
     def order(self) -> Order:
-        """Return the names of all files as they are now."""
+        """Return the names of all files at this moment."""
 
     def is_in_doubt(self, name: str) -> bool:
-        """Tell whether a file that is not listed may be there all the same."""
+        """Return whether a file may exist although it is not listed."""
 
 
 class Catalogue:
     """The files of all publications of one server.
 
     Attributes:
-        doubts: places of which the disk does not say what is there, with the reason.
+        doubts: places that cannot be read now, with the reason.
     """
 
     def __init__(self) -> None:
@@ -91,7 +136,7 @@ class Catalogue:
         return is_below(name, self.doubts)
 
     def put(self, entry: Entry) -> bool:
-        """Take a file in; True where its content is new, False where only its signature changed."""
+        """Add or replace a file; return whether its content is new."""
         old = self._entries.get(entry.name)
         self._entries[entry.name] = entry
         if old is None:
@@ -99,7 +144,7 @@ class Catalogue:
         return not entry.has_content_of(old)
 
     def remove(self, name: str) -> bool:
-        """Take a file out; False where it was not there."""
+        """Remove a file; return False if it was not listed."""
         if self._entries.pop(name, None) is None:
             return False
         self._names.remove(name)
@@ -111,13 +156,13 @@ class Catalogue:
 
 
 class PublicationTotals:
-    """How many files a publication has, and how large they are together: kept up to date with each change."""
+    """Number and total size of the files of a publication."""
 
     def __init__(self) -> None:
         self.files = self.octets = 0
 
     def replace(self, old: Entry | None, new: Entry | None) -> None:
-        """The file `old` is now `new`; None for one that is not there."""
+        """Count `new` in place of `old`; None for no file."""
         if old is not None:
             self.files -= 1
             self.octets -= old.size

@@ -1,10 +1,12 @@
-"""SHA-1 digests of files, and the state of the file that each belongs to.
+"""SHA-1 digests of files, each with the state of the file that it belongs to.
 
-A digest is kept with the file's size, modification time and inode, and the time when the system last noted a change
-of any of these; while all are the same, the file is not read again. The last of them cannot be put back, as copying
-programs do with the modification time. The trap: file systems count time in steps of some milliseconds, old ones of
-two seconds, so a file that is written again right after it was read may keep its times. A digest taken so soon after
-the last change is `fresh`, and the file is read again when next asked about.
+The state is the file's size, modification time, inode, and the time of the last change of any of
+these (ctime). While all are the same, the file is not read again. Programs that copy files set the
+modification time, but cannot set ctime.
+
+File systems count time in steps of some milliseconds, old ones of two seconds. So a file that is
+written again right after it was read may keep its times. A digest that was taken so soon after the
+last change is `fresh`: the file is read again when its digest is needed next.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from specwire.runtime.filemq.catalogue import Signature
 BLOCK_OCTETS = 1 << 20
 TIME_STEP_NS = 50_000_000
 SECOND_NS = 1_000_000_000
+PERMISSIONS = 0o777
+"""Bits of a mode that are published and applied: no set-user-id, set-group-id or sticky bit."""
 
 
 class UnstableError(Exception):
@@ -27,19 +31,23 @@ class UnstableError(Exception):
 
 
 class AbandonedError(Exception):
-    """Nobody wants to know any more."""
+    """The result is not needed any more."""
 
 
 class Digest(NamedTuple):
-    """Digest in upper-case hexadecimal, and the state in which the file had it."""
+    """Digest of a file, in upper-case hexadecimal, and the state in which the file had it.
+
+    `touched_ns` is ctime. `mode` has the permission bits, None if they are not known.
+    """
 
     sha1: str
     signature: Signature
     fresh: bool
     touched_ns: int
+    mode: int | None = None
 
     def still_holds(self, state: os.stat_result) -> bool:
-        """Tell whether a file in this state needs no reading."""
+        """Return whether a file in this state has this digest without being read."""
         return not self.fresh and self.signature == sign(state) and self.touched_ns == state.st_ctime_ns
 
 
@@ -48,8 +56,13 @@ def sign(state: os.stat_result) -> Signature:
     return Signature(state.st_size, state.st_mtime_ns, state.st_ino)
 
 
+def mode_of(state: os.stat_result) -> int:
+    """Return the permission bits; see `PERMISSIONS`."""
+    return state.st_mode & PERMISSIONS
+
+
 def new_sha1() -> hashlib._Hash:
-    """Return a SHA-1 that identifies content; FILEMQ claims no security for it."""
+    """Return a SHA-1 that identifies content. FILEMQ claims no security for it."""
     return hashlib.sha1(usedforsecurity=False)
 
 
@@ -58,7 +71,7 @@ def digest_file(descriptor: int, is_abandoned: Callable[[], bool] = lambda: Fals
 
     Raises:
         UnstableError: the file changed meanwhile.
-        AbandonedError: `is_abandoned`, which is asked now and then, returned True.
+        AbandonedError: `is_abandoned`, which is called after each block, returned True.
         OSError: the file cannot be read.
     """
     state = os.fstat(descriptor)
@@ -72,14 +85,17 @@ def digest_file(descriptor: int, is_abandoned: Callable[[], bool] = lambda: Fals
         if is_abandoned():
             raise AbandonedError
         if sign(os.fstat(descriptor)) != before:
-            raise UnstableError  # it is being written: the rest, of gigabytes perhaps, need not be read
+            raise UnstableError  # it is being written: do not read the rest, which may be gigabytes
     read_at_ns = time.time_ns()
     if sign(os.fstat(descriptor)) != before or offset != before.size:
         raise UnstableError
     fresh = abs(read_at_ns - before.mtime_ns) < time_step_ns(before.mtime_ns)
-    return Digest(sha1.hexdigest().upper(), before, fresh, state.st_ctime_ns)
+    return Digest(sha1.hexdigest().upper(), before, fresh, state.st_ctime_ns, mode_of(state))
 
 
 def time_step_ns(mtime_ns: int) -> int:
-    """Return how long a file's time may stand still: a full second points to a file system that knows no others."""
+    """Return how long a file's time may stay the same.
+
+    A time of whole seconds means a file system that may have no finer ones.
+    """
     return TIME_STEP_NS if mtime_ns % SECOND_NS else 2 * SECOND_NS

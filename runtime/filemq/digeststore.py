@@ -1,18 +1,18 @@
-"""Digests of published files, kept from one run of a server to the next, so that a restart reads no file again.
+"""Digests of published files, kept from one run of a server to the next.
 
-One SQLite database holds those of all folders that were ever published by this user. It is a help and nothing
-more: what is wrong with it (it is damaged, of another version, on a full disk, not to be written, locked by another
-server for long) is told once in the log, and the server does without. It cannot make a digest wrong: each has a
-checksum over itself and the name of its file, and is believed only where the file is still in the state in which it
-was read (`Digest.still_holds`). For the same reason two servers may share a database, and one may lose what the
-other has written.
+One SQLite database has the digests of all folders that this user has published, the devices of each
+folder, and which places wait for a confirmation (`FolderState`). Its format, version and the salvage
+of a damaged file are those of the kernel's store (`runtime.kernel.store`). Unlike a store, it has no
+exclusive owner and no thread: several servers may use it at once, and the thread that walks through
+a folder queries it directly.
 
-Beside the digests it remembers the device of each folder, and whether somebody still has to confirm
-that files are gone (`FolderState`). A digest that is `fresh` is kept as one that no state of a file
-fits: the file is read again.
+The digests save time and nothing more. Any trouble with the database (a full disk, a newer version,
+another program that has it locked) is logged once, and the server continues without it. The database
+cannot make a digest wrong: each has a checksum over itself and the name of its file, and is used only
+for a file in the same state (`Digest.still_holds`). A `fresh` digest is stored with a state that no
+file has, so its file is read again.
 
-A damaged database is made again. Folders that no server has published for `KEEP_DAYS` are
-forgotten.
+Folders that were not published for `KEEP_DAYS` are forgotten.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import sqlite3
 import threading
 import time
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
@@ -31,33 +31,48 @@ from typing import TypeVar
 import msgspec
 
 from specwire.runtime.filemq.catalogue import Signature
-from specwire.runtime.filemq.digests import Digest
+from specwire.runtime.filemq.digests import Digest, mode_of
 from specwire.runtime.filemq.policy import FolderState
+from specwire.runtime.kernel.store import Schema, StoreError, StoreInUseError
+from specwire.runtime.kernel.store.database import BUSY_S, is_damage, open_database, transaction
+from specwire.runtime.kernel.store.lock import StoreLock
+from specwire.runtime.kernel.store.salvage import finish_salvage, salvage
 
 logger = logging.getLogger(__name__)
 
 NAME = "filemq-digests.sqlite3"
-VERSION = 1
 KEEP_DAYS = 90
-BUSY_S = 5.0
 DAY_S = 24 * 3600
+LOCK_POLL_S = 0.01
 
-_TABLES = (
-    """CREATE TABLE folder (id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE, used_day INTEGER NOT
-    NULL, state BLOB)""",
-    """CREATE TABLE digest (folder INTEGER NOT NULL, name BLOB NOT NULL, record BLOB NOT NULL,
-    PRIMARY KEY (folder, name)) WITHOUT ROWID""",
-)
-_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)  # the last: other tables
+BATCH_FILES = 1000
+BATCH_OCTETS = 1 << 30
+"""Digests are written after so many files, or octets that were read, and at the end of a look."""
+
 _CHECK_OCTETS = 4
 _NO_STATE_NS = -1
-"""In place of the time when a file's state changed: no file has it."""
+"""ctime that no file has."""
 
 T = TypeVar("T")
 
 
-class _OtherVersionError(Exception):
-    """A database that another version of this program has made."""
+def _add_state(connection: sqlite3.Connection, path: Path) -> Iterable[Path]:
+    """Upgrade version 1. A later release of that version had the column already."""
+    if "state" not in (row[1] for row in connection.execute("PRAGMA table_info(folder)")):
+        connection.execute("ALTER TABLE folder ADD COLUMN state BLOB")
+    return ()
+
+
+SCHEMA = Schema(
+    version=2,
+    statements=(
+        """CREATE TABLE folder (id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE,
+        used_day INTEGER NOT NULL, state BLOB)""",
+        """CREATE TABLE digest (folder INTEGER NOT NULL, name BLOB NOT NULL, record BLOB NOT NULL,
+        PRIMARY KEY (folder, name)) WITHOUT ROWID""",
+    ),
+    upgrades={1: _add_state},
+)
 
 
 class _Record(msgspec.Struct, frozen=True, array_like=True):
@@ -73,36 +88,38 @@ _state_decoder = msgspec.json.Decoder(FolderState)
 
 
 class DigestStore:
-    """The digests in one database, by published folder and name of the file in it; for use from any thread.
+    """Digests in one database, by published folder and name of the file in it. For any thread.
 
     Args:
-        folder: where the database is, or will be made when it is first used.
+        folder: folder of the database, which is created at the first use.
+        busy_s: how long to wait for another program that has the database locked.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, busy_s: float = BUSY_S) -> None:
         self.folder = folder.absolute()
         self._path = self.folder / NAME
+        self._busy_s = busy_s
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
-        self._off = self._warned = False
+        self._off = False
 
     def is_inside(self, published: Path) -> bool:
-        """Tell whether the database would be published with a folder: each change would cause the next."""
+        """Return whether the database would be published itself: each change would cause another."""
         return self.folder.resolve().is_relative_to(published.resolve())
 
     def load(self, published: Path) -> dict[str, Digest]:
-        """Return what is known of the files in a folder, by their names in it."""
+        """Return the digests of the files in a folder, by their names in it."""
         return self._attempt(lambda connection: _load(connection, os.fsencode(published))) or {}
 
     def load_state(self, published: Path) -> FolderState:
-        """Return what is known of a folder itself."""
+        """Return the state of a folder."""
         found = self._attempt(lambda connection: _load_state(connection, os.fsencode(published)))
         return found or FolderState()
 
     def save(
         self, published: Path, changes: Mapping[str, Digest | None], state: FolderState | None = None
     ) -> None:
-        """Note digests of files in a folder, None for a file that is gone, and the folder's state."""
+        """Store digests of files in a folder, None for a file that is gone, and the folder's state."""
         self._attempt(lambda connection: _save(connection, os.fsencode(published), changes, state))
 
     def close(self) -> None:
@@ -111,48 +128,56 @@ class DigestStore:
             self._disconnect()
 
     def _attempt(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
-        """Work in one transaction; None where that cannot be done."""
+        """Do work in one transaction; return None if that is impossible."""
         with self._lock:
-            if self._off:
-                return None
-            try:
-                connection = self._connection or self._connect()
-                connection.execute("BEGIN IMMEDIATE")
-                with connection:
-                    return work(connection)
-            except (sqlite3.Error, OSError, _OtherVersionError) as error:
-                self._do_without(error)
-                return None
+            for is_last in (False, True):
+                if self._off:
+                    break
+                try:
+                    connection = self._connection or self._connect()
+                    with transaction(connection):
+                        return work(connection)
+                except (sqlite3.Error, OSError, StoreError) as error:
+                    self._disconnect()
+                    if is_damage(error) and not is_last:
+                        continue  # it is checked, and salvaged, when it is opened again
+                    self._off = True
+                    reason = "files are read again after a restart"
+                    logger.warning("the digests in %s cannot be used: %s; %s", self._path, error, reason)
+            return None
 
     def _connect(self) -> sqlite3.Connection:
+        """Open the database alone, as another server may be creating or salvaging it."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        connection = sqlite3.connect(
-            self._path, timeout=BUSY_S, isolation_level=None, check_same_thread=False
-        )
+        lock = self._wait_for_lock()
+        try:
+            finish_salvage(self._path)
+            try:
+                connection = open_database(self._path, SCHEMA, "process", self._connect_to)
+            except sqlite3.Error as error:
+                if not is_damage(error):
+                    raise
+                logger.warning("%s", salvage(self._path, SCHEMA, str(error)))
+                connection = open_database(self._path, SCHEMA, "process", self._connect_to)
+        finally:
+            lock.release()
         self._connection = connection
-        _use_log(connection)
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("BEGIN IMMEDIATE")
-        with connection:
-            _prepare(connection)
+        with transaction(connection):
+            _forget_old_folders(connection)
         return connection
 
-    def _do_without(self, error: Exception) -> None:
-        """Say so once. What is damaged is thrown away and made anew; after anything else this run does without."""
-        self._disconnect()
-        damaged = isinstance(error, _OtherVersionError) or _code_of(error) in _DAMAGE
-        if not self._warned:
-            self._warned = True
-            fate = "it is made anew" if damaged else "files are read again after a restart"
-            logger.warning("the digests kept in %s cannot be used: %s; %s", self._path, error, fate)
-        if not damaged:
-            self._off = True
-            return
-        try:
-            for suffix in ("", "-wal", "-shm"):
-                self._path.with_name(NAME + suffix).unlink(missing_ok=True)
-        except OSError:
-            self._off = True
+    def _wait_for_lock(self) -> StoreLock:
+        deadline = time.monotonic() + self._busy_s
+        while True:
+            try:
+                return StoreLock(self._path)
+            except StoreInUseError:
+                if time.monotonic() >= deadline:
+                    raise
+            time.sleep(LOCK_POLL_S)
+
+    def _connect_to(self, path: Path) -> sqlite3.Connection:
+        return sqlite3.connect(path, timeout=self._busy_s, isolation_level=None, check_same_thread=False)
 
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
@@ -161,34 +186,88 @@ class DigestStore:
                 connection.close()
 
 
-def _use_log(connection: sqlite3.Connection) -> None:
-    """Have a write-ahead log, for speed. SQLite does not wait where another server is changing to it, or writes.
+class StoredDigests:
+    """Digests of one publication's files from earlier runs, by virtual name. For one thread.
 
-    Then the file has the log through the other one, or does without until it is opened the next time.
+    The digests are loaded at once, and each waits until its file is found. A file in the same state
+    need not be read; a file that cannot be read keeps this digest. Changes are written in batches, so
+    that a server that is killed during its first walk continues near there.
+
+    Args:
+        store: the database; None: nothing is stored.
+        folder: the published folder.
+        path: its virtual path.
+
+    Attributes:
+        state: state of the folder, with virtual names.
     """
-    try:
-        connection.execute("PRAGMA journal_mode = WAL")
-    except sqlite3.OperationalError as error:
-        if _code_of(error) != sqlite3.SQLITE_BUSY:
-            raise
+
+    def __init__(self, store: DigestStore | None = None, folder: Path = Path(), path: str = "/") -> None:
+        self._store, self._folder, self._path = store, folder, path
+        self._prefix = "/" if path == "/" else f"{path}/"
+        self._waiting: dict[str, Digest] = {}
+        self.state = FolderState()
+        if store is not None:
+            self._waiting = {self._prefix + name: digest for name, digest in store.load(folder).items()}
+            self.state = _rename_places(store.load_state(folder), self._to_virtual)
+        self._saved = self.state
+        self._changes: dict[str, Digest | None] = {}
+        self._read_octets = 0
+
+    def find(self, name: str, state: os.stat_result) -> Digest | None:
+        """Return the digest of a file that is found for the first time, None if it must be read."""
+        digest = self._waiting.get(name)
+        if digest is None or not digest.still_holds(state):
+            return None
+        return self._waiting.pop(name)._replace(mode=mode_of(state))
+
+    def take(self, name: str) -> Digest | None:
+        """Return the last digest of a file that cannot be read, None if there is none."""
+        return self._waiting.pop(name, None)
+
+    def unfound(self) -> set[str]:
+        """Return the names of files that were not found yet."""
+        return {*self._waiting}
+
+    def put(self, name: str, digest: Digest) -> None:
+        """Store the digest of a file that was read."""
+        self._waiting.pop(name, None)
+        self._changes[name] = digest
+        self._read_octets += digest.signature.size
+        if len(self._changes) >= BATCH_FILES or self._read_octets >= BATCH_OCTETS:
+            self.save()
+
+    def remove(self, name: str) -> None:
+        """Remove the digest of a file that is gone."""
+        self._waiting.pop(name, None)
+        self._changes[name] = None
+
+    def save(self) -> None:
+        """Write the changes."""
+        if self._store is not None and (self._changes or self.state != self._saved):
+            changes = {name[len(self._prefix) :]: digest for name, digest in self._changes.items()}
+            self._store.save(self._folder, changes, _rename_places(self.state, self._to_inner))
+        self._changes, self._read_octets, self._saved = {}, 0, self.state
+
+    def _to_virtual(self, inner: str) -> str:
+        return self._prefix + inner if inner else self._path
+
+    def _to_inner(self, name: str) -> str:
+        return "" if name == self._path else name[len(self._prefix) :]
 
 
-def _prepare(connection: sqlite3.Connection) -> None:
-    """Make the tables where there are none, and forget folders that were not published for long."""
-    [version] = connection.execute("PRAGMA user_version").fetchone()
-    if version == 0:
-        for table in _TABLES:
-            connection.execute(table)
-        connection.execute(f"PRAGMA user_version = {VERSION}")
-    elif version != VERSION:
-        raise _OtherVersionError(f"they are of version {version}, not {VERSION}")
-    elif "state" not in (row[1] for row in connection.execute("PRAGMA table_info(folder)")):
-        connection.execute("ALTER TABLE folder ADD COLUMN state BLOB")  # made by 0.1, which does without it
-    long_ago = _today() - KEEP_DAYS
+def _rename_places(state: FolderState, rename: Callable[[str], str]) -> FolderState:
+    """Return the state with other names for its places."""
+    devices = {rename(place): device for place, device in state.devices.items()}
+    return FolderState(devices, tuple(map(rename, state.asked)))
+
+
+def _forget_old_folders(connection: sqlite3.Connection) -> None:
+    day = _today() - KEEP_DAYS
     connection.execute(
-        "DELETE FROM digest WHERE folder IN (SELECT id FROM folder WHERE used_day < ?)", (long_ago,)
+        "DELETE FROM digest WHERE folder IN (SELECT id FROM folder WHERE used_day < ?)", (day,)
     )
-    connection.execute("DELETE FROM folder WHERE used_day < ?", (long_ago,))
+    connection.execute("DELETE FROM folder WHERE used_day < ?", (day,))
 
 
 def _load(connection: sqlite3.Connection, folder: bytes) -> dict[str, Digest]:
@@ -229,16 +308,12 @@ def _save(
 
 
 def _number_of(connection: sqlite3.Connection, folder: bytes) -> int:
-    """Return the number of a folder that is in use today."""
+    """Return the number of a folder, and note that it is in use today."""
     connection.execute("INSERT OR IGNORE INTO folder (path, used_day) VALUES (?, 0)", (folder,))
     connection.execute("UPDATE folder SET used_day = ? WHERE path = ?", (_today(), folder))
     [number] = connection.execute("SELECT id FROM folder WHERE path = ?", (folder,)).fetchone()
     assert isinstance(number, int)
     return number
-
-
-def _code_of(error: Exception) -> int:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF  # what is above says more exactly what went wrong
 
 
 def _today() -> int:
@@ -252,7 +327,7 @@ def _pack(folder: bytes, name: bytes, digest: Digest) -> bytes:
 
 
 def _unpack(folder: bytes, name: object, octets: object) -> Digest | None:
-    """Return the digest of one row, None for a row that is damaged: SQLite checks no content."""
+    """Return the digest of one row, None if the row is damaged: SQLite checks no content."""
     if not (isinstance(name, bytes) and isinstance(octets, bytes)):
         return None
     check, record = octets[:_CHECK_OCTETS], octets[_CHECK_OCTETS:]
@@ -263,7 +338,7 @@ def _unpack(folder: bytes, name: object, octets: object) -> Digest | None:
 
 
 def _unpack_state(folder: bytes, octets: object) -> FolderState:
-    """Return what is remembered of a folder: nothing where the row is of 0.1, or damaged."""
+    """Return the state of a folder: an empty one if there is none, or the row is damaged."""
     if not isinstance(octets, bytes) or octets[:_CHECK_OCTETS] != _checksum(
         folder, b"", octets[_CHECK_OCTETS:]
     ):

@@ -1,13 +1,14 @@
-"""What the disk says of published and received files: the one module that gives an errno its
-meaning.
+"""Answers of the disk about published and received files. Only this module interprets an errno.
 
-The answers are values. `Present` is a file or folder with its state. `Unknown` is a place of which
-the disk says nothing: it cannot be read now, and what was known of it stays the best knowledge. A
-name that no answer covers is gone: ENOENT below a folder that could be opened, or something else in
-its place. `Mount` is a folder on another device than its parent. `policy` decides what follows from
-the answers.
+The answers are values:
 
-Names are walked one component at a time through no link, as `specwire.runtime.containment` does it.
+- `Present`: a file or folder, with its state.
+- `Unknown`: a place that cannot be read now. The last known state remains the best knowledge.
+- `Mount`: a folder on another device than its parent.
+- No answer covers a name: the file is gone. Either its folder could be opened and the name does not
+  exist (ENOENT), or something else has its place.
+
+`policy` decides what follows from the answers. Links are never followed (`runtime.containment`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -33,30 +34,30 @@ from specwire.runtime.filemq.names import (
 Fault = ContainmentError | OSError
 
 LASTING = {errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ, errno.EFBIG, errno.ENOTSUP}
-"""Errors that the same file causes again. Any other may pass: a full disk, a permission, a missing folder."""
+"""Errors that the same file causes again. Others may pass: a full disk, a permission, a missing folder."""
 
 MAX_MARKS = 19
-"""So many marks fit into one string of FILEMQ v2."""
+"""Marks that fit into one string of FILEMQ v2."""
 
 FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 class Present(NamedTuple):
-    """Something is there, in this state."""
+    """A file, folder, link or device exists, with this state."""
 
     name: str
     state: os.stat_result
 
 
 class Unknown(NamedTuple):
-    """The disk does not say what is at `name` or below it."""
+    """It is not known what is at `name` or below it."""
 
     name: str
     reason: str
 
 
 class Mount(NamedTuple):
-    """The folder `name` lies on another device than its parent."""
+    """The folder `name` is on another device than its parent."""
 
     name: str
     device: str
@@ -66,56 +67,59 @@ Answer = Present | Unknown | Mount
 
 
 def trouble_in(fault: Fault) -> str | None:
-    """Return why the disk does not say what is there, or None where it says that no such file is."""
+    """Return why it is not known what is there, None if the fault means that there is no such file."""
     if isinstance(fault, ContainmentError | FileNotFoundError):
         return None
     return fault.strerror or str(fault)
 
 
 def may_pass(fault: Fault) -> bool:
-    """Tell whether the same work may succeed later, without a change of its name."""
+    """Return whether the same work may succeed later."""
     return isinstance(fault, OSError) and fault.errno not in LASTING
 
 
 def is_full(fault: Fault) -> bool:
-    """Tell whether there was no room on the disk."""
+    """Return whether the disk is full."""
     return isinstance(fault, OSError) and fault.errno in FULL
 
 
 def is_taken(fault: Fault) -> bool:
-    """Tell whether something else is in the place of a file, or of one of its folders."""
+    """Return whether something else is in the place of a file, or of one of its folders."""
     return isinstance(fault, ContainmentError)
 
 
 def device_of(descriptor: int) -> str:
-    """Return the identity of an open folder's file system, which most keep across restarts."""
+    """Return the identity of an open folder's file system. Most keep it across restarts."""
     return str(os.fstatvfs(descriptor).f_fsid or os.fstat(descriptor).st_dev)
 
 
 def mark_of(state: os.stat_result) -> str:
-    """Return what identifies a folder of this machine until the next boot, and says nothing else of it."""
+    """Return an opaque mark that identifies a folder of this machine until the next boot."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_bytes()
-    except OSError:  # not mounted: marks of other machines may be equal to this one's, with the same numbers
+    except OSError:  # not mounted: another machine may have a folder with the same mark
         boot = b""
     identity = b"%b %d %d" % (boot, state.st_dev, state.st_ino)
     return hashlib.blake2b(identity, digest_size=6).hexdigest()
 
 
 def marks_above(folder: Path) -> str:
-    """Return the marks of a folder and the nearest of those that it is in, as far as they exist."""
+    """Return the marks of a folder and of the nearest folders that contain it."""
     marks = []
     for place in (folder.resolve(), *folder.resolve().parents):
-        with suppress(OSError):  # it is missing, or not ours to see
+        with suppress(OSError):  # it does not exist, or is not readable
             marks.append(mark_of(place.stat()))
     return ",".join(marks[:MAX_MARKS])
 
 
 class Folders:
-    """Way to the folders of one tree: the last one stays open for files that come one after the other.
+    """Folders of one tree by name. The last one stays open, as consecutive files often share it.
 
-    That is right as long as nobody removes or moves it: forget it at the end of each batch, and
-    before a deletion. `root` is the descriptor of the tree. Leaving the block forgets the folder.
+    That is correct as long as nobody removes or moves it: call `forget` at the end of each batch, and
+    before a deletion.
+
+    Args:
+        root: descriptor of the tree.
     """
 
     def __init__(self, root: int) -> None:
@@ -124,16 +128,18 @@ class Folders:
         self._descriptor = -1
 
     def parent_of(self, name: str, *, create: bool = False) -> tuple[int, str]:
-        """Return the descriptor of the folder of `name`, valid until the next call, and the last component.
+        """Return the descriptor of the folder of `name`, and the last component of `name`.
+
+        The descriptor is valid until the next call.
 
         Args:
-            create: make folders that are missing.
+            create: create folders that are missing.
 
         Raises:
-            ContainmentError: the name is faulty, or a component is a symbolic link or no folder.
+            ContainmentError: the name is faulty, or a component is a symbolic link or not a folder.
             OSError: a component is missing (FileNotFoundError) or cannot be opened.
         """
-        fault = fault_in_name(name, LONGEST_NAME_OCTETS)  # '..' is a folder like any other to the system
+        fault = fault_in_name(name, LONGEST_NAME_OCTETS)  # the system would follow '..'
         if fault is not None:
             raise ContainmentError(fault)
         path, _, leaf = name.rpartition("/")
@@ -146,7 +152,7 @@ class Folders:
         return self._descriptor, leaf
 
     def forget(self) -> None:
-        """Walk again for the next file."""
+        """Close the open folder; the next file is searched from the root."""
         if self._path:
             os.close(self._descriptor)
             self._path = ""
@@ -154,7 +160,7 @@ class Folders:
 
 @contextmanager
 def folders_below(root: int) -> Iterator[Folders]:
-    """Yield the folders of a tree, and forget them at the end."""
+    """Yield the folders of a tree for the block."""
     folders = Folders(root)
     try:
         yield folders
@@ -175,15 +181,27 @@ def open_file(root: int, name: str) -> int:
         return open_leaf(folder, leaf)
 
 
-def walk(folder: int, prefix: str, longest_octets: int = MAX_NAME_OCTETS) -> Iterator[Answer]:
-    """Yield an answer for everything below the open `folder` but ordinary folders, in order of name.
+def enter_all(name: str) -> bool:
+    """Skip no folder."""
+    return False
 
-    Nothing is followed. A folder that is called `RESERVED`, or whose own name is already too long
-    for any file in it, is not entered, and yielded itself.
+
+def walk(
+    folder: int,
+    prefix: str,
+    longest_octets: int = MAX_NAME_OCTETS,
+    *,
+    skips: Callable[[str], bool] = enter_all,
+) -> Iterator[Answer]:
+    """Yield an answer for everything below the open `folder`, except ordinary folders, sorted by name.
+
+    A folder is yielded itself, and not entered, if it is called `RESERVED` or if every file in it
+    would have too long a name.
 
     Args:
         prefix: virtual name of `folder` with a slash at its end.
-        longest_octets: how long the name of a file may be.
+        longest_octets: longest name of a file.
+        skips: returns whether the folder with this name is neither entered nor yielded.
     """
     try:
         with os.scandir(folder) as listing:
@@ -193,28 +211,37 @@ def walk(folder: int, prefix: str, longest_octets: int = MAX_NAME_OCTETS) -> Ite
         yield Unknown(prefix[:-1] or "/", f"cannot be read: {trouble_in(error)}")
         return
     for leaf in leaves:
-        yield from look_at(folder, leaf, prefix + leaf, longest_octets, device=device)
+        yield from look_at(folder, leaf, prefix + leaf, longest_octets, device=device, skips=skips)
 
 
 def look_at(
-    folder: int, leaf: str, name: str, longest_octets: int = MAX_NAME_OCTETS, *, device: int | None = None
+    folder: int,
+    leaf: str,
+    name: str,
+    longest_octets: int = MAX_NAME_OCTETS,
+    *,
+    device: int | None = None,
+    skips: Callable[[str], bool] = enter_all,
 ) -> Iterator[Answer]:
-    """Yield the answers for `leaf` in an open folder of this `device`, and for everything below it."""
+    """Yield the answers for `leaf` in an open folder on this `device`, and for everything below it."""
     try:
         state = os.stat(leaf, dir_fd=folder, follow_symlinks=False)
-        if not stat.S_ISDIR(state.st_mode) or leaf == RESERVED or len(os.fsencode(name)) >= longest_octets:
+        is_folder = stat.S_ISDIR(state.st_mode)
+        if is_folder and skips(name):
+            return
+        if not is_folder or leaf == RESERVED or len(os.fsencode(name)) >= longest_octets:
             yield Present(name, state)
             return
         inner = os.open(leaf, FOLDER_FLAGS, dir_fd=folder)
     except OSError as error:
-        # ELOOP and ENOTDIR: something else came into its place meanwhile.
+        # ELOOP and ENOTDIR: something else has its place by now.
         if error.errno not in (errno.ENOENT, errno.ELOOP, errno.ENOTDIR):
             yield Unknown(name, f"cannot be read: {trouble_in(error)}")
         return
     try:
         if device is not None and state.st_dev != device:
             yield Mount(name, device_of(inner))
-        yield from walk(inner, f"{name}/", longest_octets)
+        yield from walk(inner, f"{name}/", longest_octets, skips=skips)
     except OSError as error:
         yield Unknown(name, f"cannot be read: {trouble_in(error)}")
     finally:
@@ -222,16 +249,15 @@ def look_at(
 
 
 class Root:
-    """Folder of a publication: opened once, and looked for again, because the path may come to mean another.
+    """Root folder of a publication. `find` looks whether its path leads to another folder now.
 
-    A disk is unmounted, a folder is renamed or deleted, and perhaps made again. The open descriptor
-    still means the old folder, where nothing changes any more.
+    A disk is unmounted, or a folder is renamed, deleted and created again. The open descriptor still
+    refers to the old folder, in which nothing changes any more.
 
     Attributes:
-        descriptor: its descriptor; the number is the same from `open` to `close`, whatever folder
-            it means.
-        device: identity of its file system, as of the last `find`.
-        replaced: how often another folder was found in place of the one before.
+        descriptor: the same number from `open` to `close`, for whatever folder.
+        device: identity of its file system at the last `find`.
+        replaced: how often another folder was found.
     """
 
     def __init__(self) -> None:
@@ -251,18 +277,18 @@ class Root:
             self.descriptor = -1
 
     def find(self, *, may_be_empty: bool) -> str | None:
-        """Open the folder that the path means now; return what is wrong with it, None where nothing is.
+        """Open the folder at the path; return what is wrong with it, or None.
 
         Args:
-            may_be_empty: another folder counts although nothing is in it, as in a place to mount a
-                disk at.
+            may_be_empty: accept another folder although it is empty, as a mount point without its
+                disk is.
         """
         try:
             found = open_root(self._path)
         except OSError as error:
             return f"cannot be opened ({error.strerror})"
         try:
-            # The old folder's number is not given to a new one while it is open here.
+            # A new folder cannot get the inode number of the old one while that is open here.
             is_same = os.path.samestat(os.fstat(found), os.fstat(self.descriptor))
             device = device_of(found)
             if is_same:
@@ -270,7 +296,7 @@ class Root:
                 return None
             if not may_be_empty and not os.listdir(found):
                 return "is another folder now, with nothing in it"
-            os.dup2(found, self.descriptor, inheritable=False)  # at once: threads are reading by this number
+            os.dup2(found, self.descriptor, inheritable=False)  # atomic: other threads read by this number
             self.device = device
             self.replaced += 1
         except OSError as error:

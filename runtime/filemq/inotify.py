@@ -1,9 +1,9 @@
 """Notifications of the system about a tree of folders (Linux inotify), in bursts.
 
-Every folder has its own watch. One that cannot be read has none, and the others are watched all the
-same. Watches and instances are limited (``fs.inotify.max_user_watches``, ``max_user_instances``):
+Every folder has a separate watch. A folder that cannot be read has none, which does not affect the
+others. Watches and instances are limited (``fs.inotify.max_user_watches``, ``max_user_instances``):
 `watch_tree` raises OSError at the limit. When the queue of the system overflows, the root itself is
-notified, which means everything.
+reported, which means everything.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import ctypes
 import errno
 import os
 import struct
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from pathlib import Path
 
 STEP_S = 0.03
 GATHER_S = 0.1
-"""A burst of changes is handed over when none came for STEP_S, and after GATHER_S at the latest."""
+"""A burst of changes is reported when none came for STEP_S, and after GATHER_S at the latest."""
 
 MODIFY, ATTRIB, CLOSE_WRITE = 0x2, 0x4, 0x8
 MOVED_FROM, MOVED_TO, CREATE, DELETE, DELETE_SELF, MOVE_SELF = 0x40, 0x80, 0x100, 0x200, 0x400, 0x800
@@ -28,8 +28,8 @@ ONLY_FOLDERS, DO_NOT_FOLLOW, EXCLUDE_UNLINKED = 0x1000000, 0x2000000, 0x4000000
 WANTED = MODIFY | ATTRIB | CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE | DELETE_SELF | MOVE_SELF
 
 LIMITS = {errno.ENOSPC: "fs.inotify.max_user_watches", errno.EMFILE: "fs.inotify.max_user_instances"}
-PASSED_OVER = {errno.EACCES, errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
-"""A folder that cannot be read, or is not there any more: walks report it."""
+SKIPPED = {errno.EACCES, errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
+"""A folder that cannot be read, or does not exist any more. Walks report it."""
 
 BUFFER_OCTETS = 1 << 16
 _EVENT = struct.Struct("iIII")
@@ -37,9 +37,14 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class WatchedTree:
-    """Watches on one tree; every method raises OSError at a limit of the system."""
+    """Watches on one tree. Every method raises OSError at a limit of the system.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        skips: returns whether the folder at this path is not watched.
+    """
+
+    def __init__(self, folder: Path, skips: Callable[[str], bool]) -> None:
+        self._skips = skips
         self._root = os.fsencode(folder)
         self._paths: dict[int, bytes] = {}
         self.descriptor = _check(_libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
@@ -54,7 +59,7 @@ class WatchedTree:
         os.close(self.descriptor)
 
     def read(self) -> set[str]:
-        """Return the places that changed; folders that came are watched from now on."""
+        """Return the places that changed; watch new folders from now on."""
         places: set[bytes] = set()
         with suppress(BlockingIOError):
             while True:
@@ -79,14 +84,16 @@ class WatchedTree:
         return place
 
     def _add(self, folder: bytes) -> None:
-        """Watch a folder and what is below it; what is watched already gets its path of now."""
+        """Watch a folder and those below it. A folder that is watched already gets its new path."""
+        if folder != self._root and self._skips(os.fsdecode(folder)):
+            return
         mask = WANTED | ONLY_FOLDERS | EXCLUDE_UNLINKED | (DO_NOT_FOLLOW if folder != self._root else 0)
         try:
             self._paths[_check(_libc.inotify_add_watch(self.descriptor, folder, mask))] = folder
             with os.scandir(folder) as entries:
                 inner = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
         except OSError as error:
-            if error.errno not in PASSED_OVER:
+            if error.errno not in SKIPPED:
                 raise
             return
         for path in inner:
@@ -99,13 +106,16 @@ class WatchedTree:
             _libc.inotify_rm_watch(self.descriptor, number)
 
 
-async def watch_tree(folder: Path, stop: asyncio.Event, begun: asyncio.Event) -> AsyncGenerator[set[str]]:
+async def watch_tree(
+    folder: Path, stop: asyncio.Event, begun: asyncio.Event, skips: Callable[[str], bool]
+) -> AsyncGenerator[set[str]]:
     """Yield the places that changed in each burst, as paths, until `stop` is set; raises OSError.
 
     Args:
         begun: set when every folder is watched.
+        skips: returns whether the folder at this path is not watched.
     """
-    tree = await asyncio.to_thread(WatchedTree, folder)
+    tree = await asyncio.to_thread(WatchedTree, folder, skips)
     begun.set()
     loop, heard = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(tree.descriptor, heard.set)

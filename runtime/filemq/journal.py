@@ -1,18 +1,23 @@
-"""What an inbox knows of its files: digest by state, and which server sent them.
+"""Journal of the files that an inbox received, and inventory of those that it has.
 
-Servers (`origin`) have numbers here, each told once, in a line of its own before the first that needs it. Of a file that
-was noted before there were numbers, it is known that a server sent it, and not which.
+The journal notes for each file its digest, its state in the file system, and the server that sent
+it. Servers (`origin`) have numbers here; each number has a line before the first record that uses
+it. For a file from before there were numbers, it is only known that some server sent it.
 
-One line of JSON for each change, appended before it is made, so that a kill loses nothing that was
-done. A line that was cut off (by a kill, or a full disk) is skipped and counted when the journal is
-read; each line begins with its line feed so that the next one is whole again. A journal that grew
-long, or has such a line when it is opened, is written again. A deletion that is withheld until
-somebody confirms it has a line too, which ends with the next record.
+Each change is one line of JSON, appended before the change is made, so that a kill loses nothing
+that was done. A line that was cut off (by a kill, or a full disk) is skipped and counted when the
+journal is read. Each line begins with its line feed, so the next one is complete again. The journal
+is rewritten if it has become long, or has a line that is cut off when it is opened. A withheld
+deletion has a line too, which ends with the next record of that file.
+
+The inventory compares the files on the disk with the journal. It reads only files whose state the
+journal does not have.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
@@ -20,8 +25,26 @@ from typing import NamedTuple
 
 import msgspec
 
+from specwire.runtime.containment import ContainmentError
 from specwire.runtime.filemq.catalogue import Signature
-from specwire.runtime.filemq.digests import sign
+from specwire.runtime.filemq.digests import UnstableError, digest_file, sign
+from specwire.runtime.filemq.disk import (
+    Answer,
+    Present,
+    Unknown,
+    look_at,
+    open_file,
+    parent_of,
+    trouble_in,
+    walk,
+)
+from specwire.runtime.filemq.names import (
+    LONGEST_NAME_OCTETS,
+    covers,
+    fault_in_name,
+    is_below,
+    is_conflict_copy,
+)
 
 NAME = "journal"
 WITHHELD = "withheld"
@@ -29,7 +52,7 @@ _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Record(NamedTuple):
-    """What is known of a file; `received`: the number of the server that sent it, True for one unknown."""
+    """Known state of a file. `received`: number of the server that sent it, True for an unknown one."""
 
     sha1: str
     signature: Signature
@@ -37,7 +60,7 @@ class Record(NamedTuple):
 
 
 class _Line(msgspec.Struct, frozen=True, array_like=True):
-    """What is known of the file `name`: a record, None or `WITHHELD`; or which server a number means."""
+    """A record of the file `name`, None if it is gone, `WITHHELD`; or the server that a number means."""
 
     name: str | int
     record: Record | str | None
@@ -52,12 +75,12 @@ class Journal:
 
     Args:
         folder: descriptor of the inbox's own folder.
-        origin: the server whose files are coming; empty: one unknown.
+        origin: the server that sends files now; empty: an unknown one.
 
     Attributes:
-        origin: that server as `Record.received` has it.
-        lines_lost: how many lines could not be read.
-        withheld: digests of files that the server has withdrawn and that are still here, by name.
+        origin: that server, as in `Record.received`.
+        lines_lost: number of lines that could not be read.
+        withheld: by name, digests of files that the server has withdrawn and that are still here.
     """
 
     def __init__(self, folder: int, origin: str = "") -> None:
@@ -69,7 +92,7 @@ class Journal:
         self._descriptor = os.open(NAME, _FLAGS, 0o666, dir_fd=folder)
         self.lines_lost = 0
         self._lines = self._load()
-        self._untold: _Line | None = None
+        self._unwritten_origin: _Line | None = None
         self.origin: bool | int = self._find_number(origin) if origin else True
         self._shorten(50, at_once=bool(self.lines_lost))
 
@@ -77,23 +100,23 @@ class Journal:
         return len(self._records)
 
     def received(self) -> Iterator[tuple[str, Record]]:
-        """Yield what came from this server."""
+        """Yield the files that came from this server."""
         return (item for item in self._records.items() if self.find_other_owner(item[0]) is None)
 
     def find(self, name: str, state: os.stat_result | None = None) -> Record | None:
-        """Return the record of `name`; with `state`, only where the file is still in that state."""
+        """Return the record of `name`; with `state`, only if the file still has that state."""
         record = self._records.get(name)
         if record is None or state is None:
             return record
         return record if record.signature == sign(state) else None
 
     def find_other_owner(self, name: str) -> str | None:
-        """Return in words where the file came from, None where it came from this server, or one unknown."""
+        """Return in words where the file came from; None: from this server, or an unknown one."""
         record = self._records.get(name)
         if record is None or record.received is False:
             return "did not come from a server"
         if record.received is True or (self.origin is not True and record.received == self.origin):
-            return None  # True is 1 too, to Python
+            return None  # True == 1 in Python
         return f"came from {self._origins.get(record.received, 'another server')}"
 
     def put(self, name: str, record: Record) -> None:
@@ -101,12 +124,12 @@ class Journal:
         self.put_all([(name, record)])
 
     def put_all(self, records: Sequence[tuple[str, Record]]) -> None:
-        """Note files, with a single write; raises OSError, and then none counts as noted."""
+        """Note files with a single write; raises OSError, and then none counts as noted."""
         lines = [_Line(name, record) for name, record in records]
-        if self._untold is not None:
-            lines.insert(0, self._untold)
+        if self._unwritten_origin is not None:
+            lines.insert(0, self._unwritten_origin)
         self._append(lines)
-        self._untold = None
+        self._unwritten_origin = None
         self._records.update(records)
         for name, _ in records:
             self._release(name)
@@ -119,11 +142,11 @@ class Journal:
             self._note_withheld(name)
 
     def find_withheld(self, sha1: str) -> str | None:
-        """Return a withheld file with this content, None where there is none."""
+        """Return a withheld file with this content, None if there is none."""
         return next(iter(self._withheld_by_sha1.get(sha1, ())), None)
 
     def forget_withheld(self, names: Iterable[str]) -> None:
-        """The server will say again which of these are withdrawn; raises OSError."""
+        """Forget that these are withheld; raises OSError."""
         self.put_all([(name, self._records[name]) for name in names])
 
     def remove(self, name: str) -> None:
@@ -160,8 +183,7 @@ class Journal:
             try:
                 line = _decoder.decode(octets)
             except msgspec.MsgspecError:
-                # A kill can cut the last line off; what it said of its file is then not known.
-                self.lines_lost += bool(octets)
+                self.lines_lost += bool(octets)  # a kill can cut off the last line
                 continue
             match line:
                 case _Line(str(name), Record() as record):
@@ -170,29 +192,29 @@ class Journal:
                 case _Line(str(name), None):
                     self._records.pop(name, None)
                     self._release(name)
-                case _Line(str(name), str(said)):
-                    if said == WITHHELD and name in self._records:
+                case _Line(str(name), str(mark)):
+                    if mark == WITHHELD and name in self._records:
                         self._note_withheld(name)
                 case _Line(int(number), str(origin)):
                     self._origins[number] = origin
         return len(lines)
 
     def _find_number(self, origin: str) -> int:
-        """Return the number of a server; one that has none gets one, which is told with the first file."""
+        """Return the number of a server. A new one is written with the first file."""
         for number, known in self._origins.items():
             if known == origin:
                 return number
-        # The line that told a number may be lost, and files have it still.
+        # The line of a number may be lost while files still have it.
         taken = {int(record.received) for record in self._records.values()}
         number = max(taken | self._origins.keys(), default=0) + 1
         self._origins[number] = origin
-        self._untold = _Line(number, origin)
+        self._unwritten_origin = _Line(number, origin)
         return number
 
     def _shorten(self, spare: int = 1000, *, at_once: bool = False) -> None:
-        """Write the journal again when more than half of it, and `spare` lines, are obsolete."""
+        """Rewrite the journal if more than half of it, and `spare` lines, are obsolete."""
         if at_once or self._lines > 2 * len(self._records) + spare:
-            with suppress(OSError):  # no room for a second one: the journal is good as it is
+            with suppress(OSError):  # no room for a second file: the long journal is valid too
                 self._rewrite()
             self._lines = len(self._records)
 
@@ -209,4 +231,96 @@ class Journal:
             os.fsync(file.fileno())
         os.rename(aside, NAME, src_dir_fd=self._folder, dst_dir_fd=self._folder)
         os.close(self._descriptor)
-        self._descriptor, self._untold = descriptor, None
+        self._descriptor, self._unwritten_origin = descriptor, None
+
+
+class Inventory:
+    """The files of one inbox.
+
+    Args:
+        root: descriptor of the inbox.
+    """
+
+    def __init__(self, root: int, journal: Journal) -> None:
+        self._root, self._journal = root, journal
+        self._edited: dict[str, Record] = {}
+
+    def list_held(self, path: str) -> dict[str, str]:
+        """Return the digests of the files under `path` by name. Unreadable ones count as received."""
+        held: dict[str, str] = {}
+        unknown: dict[str, str] = {}
+        for answer in self._look_under(path):
+            match answer:
+                case Present(name, state) if _is_file(name, state):
+                    record = self._find(name, state)
+                    if record is not None and (record.received is not False or not is_conflict_copy(name)):
+                        held[name] = record.sha1
+                case Unknown(name, reason):
+                    unknown[name] = reason
+        if unknown:
+            received = self._journal.received()
+            held |= {n: record.sha1 for n, record in received if covers(path, n) and is_below(n, unknown)}
+        return held
+
+    def find_changes(self) -> set[str]:
+        """Return the names of files that are not as they were received."""
+        unknown: dict[str, str] = {}
+        present: dict[str, os.stat_result] = {}
+        for answer in walk(self._root, "/", LONGEST_NAME_OCTETS):
+            match answer:
+                case Present(name, state):
+                    present[name] = state
+                case Unknown(name, reason):
+                    unknown[name] = reason
+        return {
+            name
+            for name, record in [*self._journal.received()]
+            if not is_below(name, unknown) and not self._is_as_received(name, record, present.get(name))
+        }
+
+    def _is_as_received(self, name: str, record: Record, state: os.stat_result | None) -> bool:
+        if state is None or not stat.S_ISREG(state.st_mode):
+            return False
+        found = self._find(name, state)
+        return found is None or found.sha1 == record.sha1
+
+    def _look_under(self, path: str) -> Iterator[Answer]:
+        if path == "/":
+            yield from walk(self._root, "/", LONGEST_NAME_OCTETS)
+            return
+        try:
+            with parent_of(self._root, path) as (folder, leaf):
+                yield from look_at(folder, leaf, path, LONGEST_NAME_OCTETS)
+        except (OSError, ContainmentError) as fault:
+            if (trouble := trouble_in(fault)) is not None:
+                yield Unknown(path, trouble)
+
+    def _find(self, name: str, state: os.stat_result) -> Record | None:
+        """Return the record of a file in this state. Reads the file if the state is not known."""
+        if (known := self._journal.find(name, state)) is not None:
+            return known
+        received = self._journal.find(name)
+        edited = self._edited.get(name)
+        if edited is not None and edited.signature == sign(state):
+            return edited
+        try:
+            descriptor = open_file(self._root, name)
+            try:
+                digest = digest_file(descriptor)
+            finally:
+                os.close(descriptor)
+        except (OSError, ContainmentError, UnstableError):
+            return received  # it cannot be compared now, so it counts as received
+        record = Record(digest.sha1, digest.signature, received is not None and received.received)
+        if digest.fresh:
+            return record
+        if received is None or received.received is False or received.sha1 == digest.sha1:
+            with suppress(OSError):  # no room for the note: the file is read again next time
+                self._journal.put(name, record)
+        else:  # the journal keeps what the server sent, so that the change remains visible
+            self._edited[name] = record
+        return record
+
+
+def _is_file(name: str, state: os.stat_result) -> bool:
+    return stat.S_ISREG(state.st_mode) and fault_in_name(name, LONGEST_NAME_OCTETS) is None

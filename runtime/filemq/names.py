@@ -1,39 +1,48 @@
-"""Virtual names: what a file and a subscription may be called, and which subscription covers which file.
+"""Virtual names: what a file and a subscription may be called, and which subscription covers a file.
 
-FILEMQ v2 names a file by its full virtual path, such as ``/photos/2013/a.jpg``, in a string of at most 255
-octets. The specification says nothing about hostile names, so the rule is ours: a name is a ``/`` before each
-of one or more components, none of which is empty, ``.`` or ``..``. Spaces and any UTF-8 are fine. A name that
-breaks the rule is refused and reported, never repaired: a repaired name could be another file's.
+FILEMQ v2 names a file by its full virtual path, such as ``/photos/2013/a.jpg``, in a string of at
+most 255 octets. The specification says nothing about hostile names, so the rule is ours: a name is
+a ``/`` before each of one or more components, none of which is empty, ``.`` or ``..``. Spaces and
+any UTF-8 are allowed. A name that breaks the rule is refused and reported. It is never repaired,
+because the repaired name could belong to another file.
 
-A subscription is a name too, or ``/`` for everything, and covers what is equal to it or below it: ``/foo``
-covers ``/foo`` and ``/foo/bar`` and not ``/foobar``.
+A subscription is a name too, or ``/`` for everything. It covers the file of that name and every
+file below it: ``/foo`` covers ``/foo`` and ``/foo/bar``, but not ``/foobar``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container
+import hashlib
+import re
+import time
+from collections.abc import Container, Iterator
 
 MAX_NAME_OCTETS = 255
-"""A string's length is one octet (FILEMQ v2, rule `size`)."""
+"""A string has a length of one octet (FILEMQ v2, rule `size`)."""
 
 LONGEST_NAME_OCTETS = 4095
-"""What a name may have where lengths are four octets: a path of the system's longest has no more."""
+"""Longest name where lengths have four octets. The longest path of the system is not longer."""
 
 MAX_CACHED_NAME_OCTETS = MAX_NAME_OCTETS - len("=") - 40
-"""What is left for the name in a cache entry, ``name=digest`` with the 40 digits of a SHA-1."""
+"""Room for the name in a cache entry, ``name=digest``, beside the 40 digits of a SHA-1."""
 
 RESERVED = ".specwire-inbox"
-"""The folder in which an inbox keeps its unfinished files and its journal; no file may have this name."""
+"""Folder in which an inbox keeps its unfinished files and its journal. No file may have this name."""
+
+TRASH = "trash"
+"""Folder below `RESERVED` for files that an update or a deletion took out of an inbox."""
 
 UNFIT = frozenset({"", ".", "..", RESERVED})
 """No component of a file's name may be one of these."""
 
-TRASH = "trash"
-"""The folder below `RESERVED` for files that an update or a deletion took out of an inbox."""
+MAX_LEAF_OCTETS = 255
+"""Octets that file systems allow for one component of a path."""
+
+_CONFLICT = re.compile(r"\.conflict-\d{8}-\d{6}(-\d+)?(\.[^./]*)?$")
 
 
 def fault_in_name(name: str, longest_octets: int = MAX_NAME_OCTETS) -> str | None:
-    """Return why `name` cannot be the name of a file, None where it can."""
+    """Return why `name` cannot be the name of a file, None if it can."""
     try:
         octets = len(name.encode())
     except UnicodeEncodeError:
@@ -55,12 +64,15 @@ def fault_in_name(name: str, longest_octets: int = MAX_NAME_OCTETS) -> str | Non
 
 
 def fault_in_path(path: str, longest_octets: int = MAX_NAME_OCTETS) -> str | None:
-    """Return why nobody can subscribe to `path` (as `normalise_path` returns it), None where one can."""
+    """Return why nobody can subscribe to `path`, None if one can; see `normalise_path`."""
     return None if path == "/" else fault_in_name(path, longest_octets)
 
 
 def as_utf8(text: str) -> str:
-    """Return `text` with each octet that is not UTF-8 escaped: names of the system may have such, documents may not."""
+    """Return `text` with octets that are not UTF-8 escaped.
+
+    File names of the system may contain such octets, documents may not.
+    """
     return text.encode(errors="backslashreplace").decode()
 
 
@@ -70,20 +82,21 @@ def normalise_path(path: str) -> str:
 
 
 def covers(path: str, name: str) -> bool:
-    """Tell whether a subscription to `path` (normalised) includes the file `name`."""
+    """Return whether a subscription to `path` (normalised) includes the file `name`."""
     return path == "/" or name == path or (name.startswith(path) and name[len(path)] == "/")
 
 
-def is_below(name: str, places: Container[str]) -> bool:
-    """Tell whether `name` is one of these places, or below one."""
-    if name in places or "/" in places:
-        return True
+def folders_of(name: str) -> Iterator[str]:
+    """Yield the folders that a file is in, the outermost first, without the root."""
     end = name.find("/", 1)
     while end > 0:
-        if name[:end] in places:
-            return True
+        yield name[:end]
         end = name.find("/", end + 1)
-    return False
+
+
+def is_below(name: str, places: Container[str]) -> bool:
+    """Return whether `name` is one of these places, or below one."""
+    return name in places or "/" in places or any(folder in places for folder in folders_of(name))
 
 
 def split_name(name: str) -> list[str]:
@@ -92,7 +105,7 @@ def split_name(name: str) -> list[str]:
 
 
 def relative_name(path: str, name: str) -> str:
-    """Return how a cache of `path` names the file `name`: relative to the path where that is shorter."""
+    """Return the name of a file in a cache of `path`: relative to the path if that is shorter."""
     if name == path:
         return name
     return name[1:] if path == "/" else name[len(path) + 1 :]
@@ -106,5 +119,30 @@ def absolute_name(path: str, cached: str) -> str:
 
 
 def cut_reason(reason: str) -> str:
-    """Return as much of `reason` as fits the string of an error command, whole characters only."""
+    """Return as much of `reason` as fits the string of an error command, in whole characters."""
     return reason.encode(errors="replace")[:MAX_NAME_OCTETS].decode(errors="ignore")
+
+
+def is_conflict_copy(name: str) -> bool:
+    """Return whether a file has the name of a conflict copy."""
+    return _CONFLICT.search(name) is not None
+
+
+def conflict_name(leaf: str, now: time.struct_time, number: int = 0) -> str:
+    """Return ``name.conflict-YYYYmmdd-HHMMSS.ext`` for `leaf`, truncated to what file systems allow."""
+    stem, dot, extension = leaf.rpartition(".")
+    if not stem or len(extension) > 16:
+        stem, dot, extension = leaf, "", ""
+    mark = f".conflict-{time.strftime('%Y%m%d-%H%M%S', now)}{f'-{number}' if number else ''}"
+    room = MAX_LEAF_OCTETS - len(f"{mark}{dot}{extension}".encode())
+    return f"{stem.encode()[:room].decode(errors='ignore')}{mark}{dot}{extension}"
+
+
+def flat_name(name: str) -> str:
+    """Return the name in the trash of the file with this virtual name: one component."""
+    flat = name[1:].replace("%", "%25").replace("/", "%2F")
+    octets = flat.encode()
+    if len(octets) <= MAX_LEAF_OCTETS:
+        return flat
+    digest = hashlib.sha1(octets, usedforsecurity=False).hexdigest()
+    return f"{digest}-{octets[-(MAX_LEAF_OCTETS - 41) :].decode(errors='ignore')}"

@@ -1,18 +1,18 @@
-"""Whole files on their way to their places in an inbox: synced together, noted, renamed.
+"""Complete files on their way to their places in an inbox: synced together, noted, renamed.
 
-What came in one batch waits here, each file under a name of its own in the inbox's folder; so the
-disk is waited for once, while the next batch is written, and still no file is in its place before
-it is on the disk. What a file replaces is kept first (`trash`). The journal is written, once for
-all, before the first is renamed: a file that is there is known, whatever happens in between.
+Files that arrived in one batch wait in the inbox's own folder. So the disk is awaited once for all,
+while the next batch is written, and still no file is in its place before it is on the disk. What a
+file replaces is kept first (`trash`). Mode and modification time are set, and the journal is written
+once for all, before the first rename: a file in its place is always known.
 
-A file system writes one record of its own journal for all files that wait for it at the same
-moment, so files that are synced from several threads share the waiting that each of them would have
-alone.
+A file system writes one record to its journal for all files that wait for it at the same time. So
+files are synced from several threads, and share the wait.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -26,34 +26,34 @@ from specwire.runtime.filemq.actions import (
     Stored,
     WriteChunk,
 )
-from specwire.runtime.filemq.digests import sign
+from specwire.runtime.filemq.digests import PERMISSIONS, sign
 from specwire.runtime.filemq.disk import Fault, Folders, folders_below, may_pass
 from specwire.runtime.filemq.journal import Journal, Record
-from specwire.runtime.filemq.part import Whole
 from specwire.runtime.filemq.trash import Trash
+from specwire.runtime.filemq.unfinished import CompletedFile
 
-MAX_WHOLE = 256
-"""Whole files that wait for the disk together, each with a descriptor of its own."""
+MAX_WAITING = 256
+"""Files that wait for the disk together. Each has an open descriptor."""
 
 THREADS = 16
 
 SyncResult = OSError | None
-"""What went wrong with a file, None where it is on the disk."""
+"""Error of a file, None if it is on the disk."""
 
-Waiting = tuple[CompleteFile, Whole]
+Waiting = tuple[CompleteFile, CompletedFile]
 
 
 class Placing:
-    """The files of one inbox that are whole and not in their places yet.
+    """Complete files of one inbox that are not in their places yet.
 
     Args:
         root: descriptor of the inbox.
         own: descriptor of the inbox's own folder, where the files wait.
         trash: takes what is replaced.
-        sync: wait for the disk before a file is put in its place.
+        sync: wait for the disk before a file is put into its place.
 
     Attributes:
-        faults: what failed, by name, for the owner to take.
+        faults: failures by name. The owner removes them.
     """
 
     def __init__(self, root: int, own: int, journal: Journal, *, trash: Trash, sync: bool) -> None:
@@ -69,37 +69,37 @@ class Placing:
         """Whether there are files that are not in their places."""
         return bool(self._waiting or self._under_sync)
 
-    def add(self, action: CompleteFile, whole: Whole) -> list[Outcome]:
-        """Take over a file that is whole; where many wait, all are put into their places."""
-        self._waiting.append((action, whole))
-        return self.place_all() if len(self._waiting) == MAX_WHOLE else []
+    def add(self, action: CompleteFile, file: CompletedFile) -> list[Outcome]:
+        """Take over a complete file. If many wait, all are put into their places."""
+        self._waiting.append((action, file))
+        return self.place_all() if len(self._waiting) == MAX_WAITING else []
 
     def place_next(self) -> list[Outcome]:
-        """Put those files into their places that the disk was asked for last time, and ask for the others."""
+        """Place the files whose sync began with the last call, and begin to sync the others."""
         if self._syncing is None:
             return self.place_all()
         outcomes = self._place_synced()
         self._under_sync, self._waiting = self._waiting, []
-        self._wait = self._syncing.begin([whole.descriptor for _, whole in self._under_sync])
+        self._wait = self._syncing.begin([file.descriptor for _, file in self._under_sync])
         return outcomes
 
     def place_all(self) -> list[Outcome]:
-        """Put every file that waits into its place, in order; one that fails spoils no other."""
+        """Place every waiting file, in order. A failure affects only its own file."""
         outcomes = self._place_synced()
         waiting, self._waiting = self._waiting, []
         if waiting:
             errors: list[Fault | None] = [None] * len(waiting)
             if self._syncing is not None:
-                errors[:] = self._syncing.sync([whole.descriptor for _, whole in waiting])
+                errors[:] = self._syncing.sync([file.descriptor for _, file in waiting])
             outcomes += self._place_each(waiting, errors)
         return outcomes
 
     def close(self) -> None:
-        """Throw away what still waits."""
+        """Delete the files that still wait."""
         if self._syncing is not None:
             self._syncing.close()
-        for _, whole in [*self._under_sync, *self._waiting]:
-            self._drop(whole)
+        for _, file in [*self._under_sync, *self._waiting]:
+            self._drop(file)
         self._under_sync, self._waiting = [], []
 
     def _place_synced(self) -> list[Outcome]:
@@ -108,35 +108,34 @@ class Placing:
 
     def _place_each(self, files: list[Waiting], errors: list[Fault | None]) -> list[Outcome]:
         with folders_below(self._root) as folders:
-            copies = self._note(files, errors, folders)
+            copies = self._prepare(files, errors, folders)
             return [
-                self._place(*file, error, folders, copies.get(file[0].name, ""))
-                for file, error in zip(files, errors, strict=True)
+                self._place(*waiting, error, folders, copies.get(waiting[0].name, ""))
+                for waiting, error in zip(files, errors, strict=True)
             ]
 
-    def _note(self, files: list[Waiting], errors: list[Fault | None], folders: Folders) -> dict[str, str]:
-        """Write into the journal what can be put into its place; adds to `errors` what cannot.
+    def _prepare(self, files: list[Waiting], errors: list[Fault | None], folders: Folders) -> dict[str, str]:
+        """Save what is replaced, and write the journal; adds to `errors` what failed.
 
         Returns:
             the conflict copies that were made, by the name of the file that is replaced.
         """
         records: list[tuple[str, Record]] = []
         copies: dict[str, str] = {}
-        for number, (action, whole) in enumerate(files):
+        for number, (action, file) in enumerate(files):
             if errors[number] is not None:
                 continue
+            name = action.name
             try:
-                folder, leaf = folders.parent_of(action.name, create=True)
-                if require_file(folder, leaf) is not None and action.name not in copies:
-                    copies[action.name] = self._trash.save(folder, leaf, action.name, sha1=whole.sha1)
-                records.append(
-                    (
-                        action.name,
-                        Record(whole.sha1, sign(os.fstat(whole.descriptor)), self._journal.origin),
-                    )
-                )
+                folder, leaf = folders.parent_of(name, create=True)
+                if require_file(folder, leaf) is not None and name not in copies:
+                    copies[name] = self._trash.save(folder, leaf, name, sha1=file.sha1)
+                _set_metadata(file.descriptor, action)
+                signature = sign(os.fstat(file.descriptor))
             except (ContainmentError, OSError) as fault:
                 errors[number] = fault
+            else:
+                records.append((name, Record(file.sha1, signature, self._journal.origin)))
         try:
             self._journal.put_all(records)
         except OSError as fault:
@@ -144,24 +143,37 @@ class Placing:
         return copies
 
     def _place(
-        self, action: CompleteFile, whole: Whole, error: Fault | None, folders: Folders, copy: str
+        self, action: CompleteFile, file: CompletedFile, error: Fault | None, folders: Folders, copy: str
     ) -> Outcome:
         try:
             if error is not None:
                 raise error
             folder, leaf = folders.parent_of(action.name)
-            os.rename(whole.leaf, leaf, src_dir_fd=self._own, dst_dir_fd=folder)
+            os.rename(file.leaf, leaf, src_dir_fd=self._own, dst_dir_fd=folder)
         except (ContainmentError, OSError) as fault:
-            self._drop(whole)
+            self._drop(file)
             self.faults.append((action.name, fault))
             return explain_failure(action, fault)
-        os.close(whole.descriptor)
-        return Stored(action.connection, action.name, action.size, whole.sha1, whole.verified, copy)
+        os.close(file.descriptor)
+        return Stored(action.connection, action.name, action.size, file.sha1, file.verified, copy)
 
-    def _drop(self, whole: Whole) -> None:
-        os.close(whole.descriptor)
-        with suppress(FileNotFoundError):  # it is in its place, and what came after that failed
-            os.unlink(whole.leaf, dir_fd=self._own)
+    def _drop(self, file: CompletedFile) -> None:
+        os.close(file.descriptor)
+        with suppress(FileNotFoundError):  # it is in its place, and a later step failed
+            os.unlink(file.leaf, dir_fd=self._own)
+
+
+def _set_metadata(descriptor: int, action: CompleteFile) -> None:
+    """Set mode and modification time, as far as the file system has them.
+
+    The file is not in its place yet, so nobody can open it there with another mode.
+    """
+    if action.mode is not None:
+        with suppress(OSError):
+            os.fchmod(descriptor, action.mode & PERMISSIONS)
+    if action.mtime_ns is not None:
+        with suppress(OSError, OverflowError):
+            os.utime(descriptor, ns=(time.time_ns(), action.mtime_ns))
 
 
 def explain_failure(action: WriteChunk | CompleteFile | DeleteFile, error: Fault) -> Failed:
@@ -171,14 +183,13 @@ def explain_failure(action: WriteChunk | CompleteFile | DeleteFile, error: Fault
 
 
 class Syncing:
-    """Syncs groups of open files."""
+    """Syncs groups of open files in threads, which are started on demand."""
 
     def __init__(self) -> None:
-        # Threads are started as they are needed: none where files come one by one.
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="filemq-sync")
 
     def begin(self, descriptors: Sequence[int]) -> Callable[[], list[SyncResult]]:
-        """Begin to bring every file to the disk; call what this returns to wait for it."""
+        """Begin to sync every file; call the returned function to wait for the results."""
         count = min(THREADS, len(descriptors))
         futures = [self._threads.submit(_sync_each, descriptors[n::count]) for n in range(count)]
 
@@ -189,7 +200,7 @@ class Syncing:
         return wait
 
     def sync(self, descriptors: Sequence[int]) -> list[SyncResult]:
-        """Return when every file is on the disk."""
+        """Sync every file, and return the results."""
         return _sync_each(descriptors) if len(descriptors) == 1 else self.begin(descriptors)()
 
     def close(self) -> None:
@@ -202,7 +213,7 @@ def _sync_each(descriptors: Sequence[int]) -> list[SyncResult]:
 
 
 def sync_file(descriptor: int) -> SyncResult:
-    """Wait for the disk, and return what went wrong."""
+    """Wait until a file is on the disk; return the error, if any."""
     try:
         os.fsync(descriptor)
     except OSError as error:

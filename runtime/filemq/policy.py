@@ -1,20 +1,16 @@
-"""Policy for files that are not where they were: withdraw, keep or ask on a server; delete or hold
-in an inbox.
+"""Policy of a server for files that a walk did not find: withdraw, keep or ask.
 
-A server withdraws a file only when the disk says that it is gone. Where the disk says nothing
-(`disk.Unknown`), the last known state stays. Where a whole folder is suspicious (it held files and
-is empty at a start, or lies on another device than before), its files stay listed until somebody
-confirms, or until they are all there again.
+A server withdraws a file only when the disk says that it is gone. If the disk does not say what is
+there (`disk.Unknown`), the last known state stays. If a whole folder is suspicious (it had files and
+is empty at a start, or is on another device than before), its files stay listed until somebody
+confirms, or until all are there again.
 
-A subscriber holds deletions back when too many of its files would go within a short time
-(`DeletionLimit`).
+The policy of a subscriber is in `deletion`. The settings of both are here.
 """
 
 from __future__ import annotations
 
-import math
-from collections import deque
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -30,27 +26,29 @@ class PublicationRules(msgspec.Struct, frozen=True):
     """Settings of a publication.
 
     Attributes:
-        accept_empty: withdraw what the first look does not find, although the folder is empty or on
+        accept_empty: withdraw what the first walk does not find, even if the folder is empty or on
             another device.
-        settle_s: a file that changes again so soon, or is large and so new, is published when it
-            rests; 0: at once.
+        settle_s: a file that changes again within this time, or is large and newer than this, is
+            published once it has not changed for this time; 0: publish at once.
+        ignore: patterns of files that are not published; see `ignore`.
     """
 
     accept_empty: bool = False
     settle_s: float = 0.0
+    ignore: tuple[str, ...] = ()
 
 
 class InboxRules(msgspec.Struct, frozen=True):
     """Settings of an inbox.
 
     Attributes:
-        delete_share: share of the files by which deletions may reduce them within `window_s`.
-        delete_files: number of files by which deletions may reduce them within `window_s`.
-        accept_deletions: perform the deletions that come first, however many, until none came for
-            `window_s`.
+        delete_share: share of the files that deletions may remove within `window_s`.
+        delete_files: number of files that deletions may remove within `window_s`.
+        accept_deletions: perform all deletions until none came for `window_s`.
         trash_s: how long deleted and replaced files are kept; 0: not at all.
-        check_s: how often the inbox is compared with what was received.
-        always: so many deletions are never too many: half of a small inbox is soon reached.
+        check_s: time between two comparisons of the inbox with what was received.
+        always: number of deletions that is always allowed, for small inboxes.
+        ignore: patterns of files that are neither received nor deleted; see `ignore`.
     """
 
     delete_share: float = 0.5
@@ -60,14 +58,15 @@ class InboxRules(msgspec.Struct, frozen=True):
     check_s: float = 60.0
     window_s: float = 600.0
     always: int = 10
+    ignore: tuple[str, ...] = ()
 
 
 class FolderState(msgspec.Struct, frozen=True):
-    """What is remembered of a published folder besides its files, from one run to the next.
+    """State of a published folder, besides its files, that is kept from one run to the next.
 
     Attributes:
-        devices: the device of the folder itself, by its virtual path, and of each folder that lies
-            on another one than its parent; empty where nothing was noted.
+        devices: by virtual path, the device of the folder itself and of each folder that is on
+            another device than its parent; empty if nothing was stored.
         asked: places whose files stay listed until somebody confirms.
     """
 
@@ -81,11 +80,11 @@ class Look(NamedTuple):
     Attributes:
         path: virtual path of the publication.
         lost: names of files that were known and were not found.
-        held: how many files were known.
-        mounts: the devices that were found; the folder itself is the first.
-        unknown: places of which the disk said nothing.
-        empty: the folder may be a place to mount a disk at: nothing was found in it, at a start or
-            a replacement.
+        held: number of files that were known.
+        mounts: the devices that were found. The folder itself is the first.
+        unknown: places that could not be read.
+        empty: nothing was found, at a start or after a replacement of the folder. It may be a mount
+            point without its disk.
     """
 
     path: str
@@ -97,9 +96,13 @@ class Look(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """Files to withdraw; the places whose files stay listed, with the reason; and what to remember.
+    """Outcome of the policy.
 
-    `waiting` where some of these files stay until somebody confirms that they are gone.
+    Attributes:
+        withdraw: names of files to withdraw.
+        keep: places whose files stay listed, with the reason.
+        state: what to store for the next run.
+        waiting: some files stay until somebody confirms that they are gone.
     """
 
     withdraw: set[str]
@@ -112,7 +115,7 @@ def decide(look: Look, before: FolderState, *, accept: bool) -> Decision:
     """Return what to do about files that a walk did not find.
 
     Args:
-        accept: somebody has confirmed that what is missing is gone.
+        accept: somebody has confirmed that missing files are gone.
     """
     keep = {place.name: place.reason for place in look.unknown}
     lost = {name for name in look.lost if not is_below(name, keep)}
@@ -126,20 +129,20 @@ def decide(look: Look, before: FolderState, *, accept: bool) -> Decision:
             waiting.append(place)
             keep[place] = f"{why}: {show_count(missing, 'file')} missing there stay listed; {CONFIRM}"
     devices |= {place: device for place, device in before.devices.items() if is_below(place, keep)}
-    asked = tuple(place for place in waiting if place not in elsewhere)  # the device speaks for itself
+    asked = tuple(place for place in waiting if place not in elsewhere)  # `devices` remembers these
     withdraw = {name for name in lost if not is_below(name, keep)}
     return Decision(withdraw, keep, FolderState(devices, asked), bool(waiting))
 
 
 def _find_elsewhere(before: FolderState, devices: Mapping[str, str]) -> dict[str, str]:
-    """Return the places that lie on another device than before."""
+    """Return the places that are on another device than before."""
     places = before.devices.keys() | devices.keys() if before.devices else ()
     changed = [place for place in sorted(places) if before.devices.get(place) != devices.get(place)]
     return dict.fromkeys(changed, "lies on another device than before")
 
 
 def _find_emptied(look: Look, before: FolderState) -> dict[str, str]:
-    """Return the places that held files and hold none, now or when somebody was asked about it."""
+    """Return the places that had files and have none, now or when the user was asked before."""
     emptied = dict.fromkeys(before.asked, "held more files, and nobody has confirmed that they are gone")
     if look.empty and look.held:
         emptied[look.path] = f"held {show_count(look.held, 'file')} and holds none"
@@ -147,68 +150,6 @@ def _find_emptied(look: Look, before: FolderState) -> dict[str, str]:
 
 
 def device_at(place: str, devices: Mapping[str, str]) -> str | None:
-    """Return the device on which a folder has to lie, None where nothing was noted."""
+    """Return the device on which a folder was, None if that was not stored."""
     best = max((known for known in devices if covers(known, place)), key=len, default=None)
     return None if best is None else devices[best]
-
-
-class DeletionLimit:
-    """Limit of how far deletions may reduce the number of files within a window of time.
-
-    Files that come and go do not count, only how many fewer there are than at the best moment of
-    the window. Once the limit is exceeded no deletion is allowed as long as one is withheld.
-
-    Attributes:
-        withheld: what was not allowed; kept up to date by the owner.
-    """
-
-    def __init__(self, rules: InboxRules) -> None:
-        self._rules = rules
-        # When there were how many files; the numbers fall.
-        self._peaks: deque[tuple[float, int]] = deque()
-        self._recent: deque[tuple[float, str]] = deque(maxlen=max(rules.delete_files, rules.always))
-        self._accepted_until = math.inf if rules.accept_deletions else -math.inf
-        self._suspects, self._suspect_until = frozenset[str](), -math.inf
-        self.withheld: Collection[str] = ()
-
-    def accept(self) -> None:
-        """Allow every deletion until none came for the length of the window."""
-        self._accepted_until, self._suspects = math.inf, frozenset()
-
-    def is_accepting(self, now: float) -> bool:
-        """Tell whether every deletion is allowed now."""
-        return now <= self._accepted_until
-
-    def suspect(self, names: Iterable[str], now: float) -> None:
-        """Allow none of these, which were withheld, when they are asked for again within the window."""
-        self._suspects, self._suspect_until = frozenset(names), now + self._rules.window_s
-
-    def allows(self, name: str, held: int, now: float) -> bool:
-        """Tell whether one of `held` files may be deleted now, and count it."""
-        if self.is_accepting(now):
-            self._accepted_until = now + self._rules.window_s
-            return True
-        if self.withheld or (name in self._suspects and now < self._suspect_until):
-            return False
-        while self._peaks and now - self._peaks[0][0] >= self._rules.window_s:
-            self._peaks.popleft()
-        while self._peaks and self._peaks[-1][1] <= held:
-            self._peaks.pop()
-        self._peaks.append((now, held))
-        peak = self._peaks[0][1]
-        if peak - held >= self.most(peak):
-            return False
-        self._recent.append((now, name))
-        return True
-
-    def take_back(self) -> list[str]:
-        """Return what was allowed since the best moment of the window, and count it no more."""
-        since = self._peaks[0][0] if self._peaks else math.inf
-        names = [name for at, name in self._recent if at >= since]
-        self._recent.clear()
-        self._peaks.clear()
-        return names
-
-    def most(self, held: int) -> int:
-        """Return by how many files so many may be reduced."""
-        return max(self._rules.always, min(self._rules.delete_files, int(held * self._rules.delete_share)))

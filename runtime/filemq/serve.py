@@ -11,14 +11,15 @@ import msgspec
 
 from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.filemq.access import Clients, ServerSecurity, fault_in_security, judge_by
-from specwire.runtime.filemq.catalogue import PublicationTotals
+from specwire.runtime.filemq.catalogue import Change, PublicationTotals
 from specwire.runtime.filemq.codec import FilemqCodec
 from specwire.runtime.filemq.counters import Counters
 from specwire.runtime.filemq.dialects import find_dialect
+from specwire.runtime.filemq.ignore import IgnoreRule
 from specwire.runtime.filemq.names import as_utf8, covers
 from specwire.runtime.filemq.outflow import CheckPart, ReadChunk
 from specwire.runtime.filemq.peering import Authorise
-from specwire.runtime.filemq.publication import Change, Publication
+from specwire.runtime.filemq.publication import Publication
 from specwire.runtime.filemq.reading import FileReader
 from specwire.runtime.filemq.refusals import Refusals
 from specwire.runtime.filemq.server import CHUNK_OCTETS, FilesChanged, ServerState, allow_all, react
@@ -190,6 +191,17 @@ class FilemqServer(Service):
         """Withdraw what is missing in the publications now, although the disk may only be away."""
         for publication in self._publications:
             publication.accept()
+        self._tasks.start(self._watcher.rescan())
+
+    def ignore(self, patterns: Sequence[str]) -> None:
+        """Publish no files that these patterns match; withdraw those that are published.
+
+        Raises:
+            ValueError: a pattern is not valid.
+        """
+        rules = [IgnoreRule(patterns, publication.path) for publication in self._publications]
+        for publication, rule in zip(self._publications, rules, strict=True):
+            publication.ignore = rule
         self._tasks.start(self._watcher.rescan())
 
     async def rescan(self) -> None:

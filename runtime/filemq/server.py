@@ -15,12 +15,21 @@ import msgspec
 
 from specwire.generated.errors import CodecError, DecodeError
 from specwire.generated.filemq import Ohai, Rtfm, Srsly
-from specwire.runtime.filemq.catalogue import Catalogue, Entry, PublicationTotals
+from specwire.runtime.filemq.catalogue import (
+    Catalogue,
+    Change,
+    Doubt,
+    Entry,
+    Gone,
+    PublicationTotals,
+    Put,
+    Trust,
+    Unfit,
+)
 from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialect
 from specwire.runtime.filemq.events import FilePublished, FileWithdrawn
 from specwire.runtime.filemq.peering import Authorise, Enclose, Peering, Terms
 from specwire.runtime.filemq.progress import LOOK_S, ProgressLooks, UnderWay
-from specwire.runtime.filemq.publication import Change, Doubt, Gone, Put, Trust, Unfit
 from specwire.runtime.kernel.effects import Fork, Log, Now, Send, Stop, Story, Wait, Wake
 from specwire.runtime.kernel.events import (
     Event,

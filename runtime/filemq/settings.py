@@ -16,6 +16,7 @@ from specwire.runtime.filemq.credentials import (
 )
 from specwire.runtime.filemq.dialect import FILEMQ
 from specwire.runtime.filemq.dialects import DIALECTS, find_dialect
+from specwire.runtime.filemq.ignore import check_pattern
 from specwire.runtime.filemq.policy import InboxRules, PublicationRules
 from specwire.runtime.filemq.publication import DEFAULT_RULES, Publication
 from specwire.runtime.kernel.settings import Setting
@@ -171,6 +172,18 @@ class ServeSettings(PeerSettings, frozen=True, kw_only=True):
             reload=True,
         ),
     ] = False
+    ignore: Annotated[
+        tuple[str, ...],
+        Setting(
+            help=(
+                "Do not publish files that match this pattern, as in a .gitignore in each folder. "
+                "Repeatable. Files that become ignored are withdrawn like deleted ones."
+            ),
+            value="PATTERN",
+            reload=True,
+            check=check_pattern,
+        ),
+    ] = ()
     settle: Annotated[
         float,
         Meta(ge=0),
@@ -262,6 +275,17 @@ class SubscribeSettings(PeerSettings, frozen=True, kw_only=True):
             reload=True,
         ),
     ] = False
+    ignore: Annotated[
+        tuple[str, ...],
+        Setting(
+            help=(
+                "Neither receive nor delete files that match this pattern, as in a .gitignore in "
+                "the inbox. Repeatable."
+            ),
+            value="PATTERN",
+            check=check_pattern,
+        ),
+    ] = ()
     origin: Annotated[
         str | None,
         Setting(
@@ -344,4 +368,5 @@ class SubscribeSettings(PeerSettings, frozen=True, kw_only=True):
             accept_deletions=self.accept_deletions,
             trash_s=self.trash_days * DAY_S,
             check_s=self.check_every,
+            ignore=self.ignore,
         )

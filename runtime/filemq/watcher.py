@@ -1,14 +1,15 @@
-"""Keeps a catalogue up to date: a first scan, and then a `FolderWatcher` for each publication.
+"""Watcher of publications: a first walk through each folder, then notifications and further walks.
 
-A folder is watched by the notifications of the system (`inotify`), and walked through at a `WalkPace`.
-Notifications may be lost: the queue of the system overflows, a folder is filled before it is
-watched, a network file system sends none. They end with the folder that was watched: when it is
-back, or another one is in its place, it is watched again. And their number is limited: at the limit
-that is logged once, the folder is walked through more often, and watching is tried again from time
-to time. The walks find every change in any case.
+Notifications of the system (`inotify`) report changes at once, but may be lost: the queue of the
+system overflows, a folder is filled before it is watched, a network file system sends none. So a
+folder is also walked at a `WalkPace`, and the walks find every change.
 
-All looking at folders happens in one separate thread, one look after the other; the changes are
-taken over on the event loop.
+Notifications end with the folder that was watched. When it is back, or another one has its place, it
+is watched again. At the system's limit of watches, that is logged once, the folder is walked more
+often, and watching is tried again from time to time.
+
+One separate thread looks at all folders, one look after the other. The changes are applied on the
+event loop.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, suppress
 from functools import partial
 
+from specwire.runtime.filemq.catalogue import Change
 from specwire.runtime.filemq.digests import AbandonedError
 from specwire.runtime.filemq.inotify import watch_tree
 from specwire.runtime.filemq.names import MAX_NAME_OCTETS
-from specwire.runtime.filemq.publication import Change, Publication
+from specwire.runtime.filemq.publication import Publication
 from specwire.runtime.kernel.service import Tasks
 
 logger = logging.getLogger(__name__)
@@ -33,8 +35,13 @@ POLL_S = 5.0
 """Time between walks through a folder that cannot be watched."""
 
 QUIET_S = 0.3
+"""A burst of notifications is over when none came for this time."""
+
 PATIENCE = 10.0
+"""Time between walks at least, in durations of the last walk."""
+
 MISSING_S = 1.0
+"""Time between looks for a folder that is missing."""
 
 CHANGES_AT_A_TIME = 64
 
@@ -43,13 +50,12 @@ Look = Callable[[], list[Change] | None]
 
 
 class Watcher:
-    """Watches the publications of one server.
+    """Watcher of the publications of one server.
 
     Args:
-        on_changes: called on the event loop with a publication and its changes, whenever there are any; with
-            many of them more than once.
-        rescan_s: the longest time between two walks, and between two tries to be notified.
-        longest_name_octets: how long the name of a published file may be.
+        on_changes: called on the event loop with a publication and at most `CHANGES_AT_A_TIME` changes.
+        rescan_s: longest time between two walks, and between two attempts to watch.
+        longest_name_octets: longest name of a published file.
     """
 
     def __init__(
@@ -67,18 +73,21 @@ class Watcher:
         self._folders = {p: FolderWatcher(p, self, rescan_s=rescan_s) for p in publications}
 
     async def start(self) -> None:
-        """Scan once, and watch from then on; what changes during the scan is noticed too. Raises OSError."""
+        """Walk through every folder, and watch from then on; raises OSError.
+
+        Changes during the first walk are noticed too.
+        """
         for publication, folder in self._folders.items():
             publication.open(longest_octets=self._longest_name_octets)
             folder.listen()
         for folder in self._folders.values():
-            await folder.listening.wait()  # each watch begins before the scan looks at anything
+            await folder.listening.wait()  # the watch begins before the walk
         await self.rescan()
         for folder in self._folders.values():
             folder.walk_on_time()
 
     async def rescan(self) -> None:
-        """Walk through every folder now; files that still change are published too."""
+        """Walk through every folder now; growing files are published too."""
         for folder in self._folders.values():
             await folder.walk(at_once=True)
 
@@ -87,7 +96,7 @@ class Watcher:
         await self.look(publication, partial(publication.examine_name, name))
 
     async def close(self) -> None:
-        """Stop watching, whatever is being looked at, and close the publications."""
+        """Stop watching, end the current look, and close the publications."""
         for publication in self._folders:
             publication.abandon()
         for folder in self._folders.values():
@@ -97,8 +106,8 @@ class Watcher:
             publication.close()
 
     async def look(self, publication: Publication, look: Look) -> bool:
-        """Look at a publication in the thread, and take its changes over; False at the end of a walk."""
-        async with self._turn:  # what was found is handed over before the next look, which may know better
+        """Look at a publication in the thread, and apply its changes; return False at the end of a walk."""
+        async with self._turn:  # changes are applied before the next look, which may know better
             loop = asyncio.get_running_loop()
             try:
                 changes = await loop.run_in_executor(self._thread, look)
@@ -108,16 +117,16 @@ class Watcher:
                 return False
             for start in range(0, len(changes), CHANGES_AT_A_TIME):
                 self._on_changes(publication, changes[start : start + CHANGES_AT_A_TIME])
-                await asyncio.sleep(0)  # others are served in between
+                await asyncio.sleep(0)  # let the server do other work
             return True
 
 
 class FolderWatcher:
-    """Watches one publication.
+    """Watcher of one publication.
 
     Args:
         watcher: performs the looks.
-        rescan_s: the longest time between two walks, and between two tries to be notified.
+        rescan_s: longest time between two walks, and between two attempts to watch.
 
     Attributes:
         listening: set when the notifications have begun, or cannot begin.
@@ -132,15 +141,16 @@ class FolderWatcher:
         self._outdated = asyncio.Event()
         self.listening = asyncio.Event()
         self._replaced, self._was_missing = 0, False
+        self._watched_ignore = publication.ignore
         self._tasks = Tasks(f"the watch on {publication.folder}")
 
     def listen(self) -> None:
-        """Take notifications from now on."""
+        """Receive notifications from now on."""
         self._replaced = self._publication.replaced
         self._tasks.start(self._listen())
 
     def walk_on_time(self) -> None:
-        """Walk through the folder at its pace from now on."""
+        """Walk through the folder at its `WalkPace` from now on."""
         self._tasks.start(self._walk_on_time())
 
     async def walk(self, *, at_once: bool = False) -> None:
@@ -155,19 +165,21 @@ class FolderWatcher:
         self._renew_watch()
 
     async def close(self) -> None:
-        """Look no more."""
+        """Stop."""
         for event in (self._stop, self._outdated, self._heard):
             event.set()
         await self._tasks.finish()
 
     async def _listen(self) -> None:
-        told = ""
+        logged = ""
         try:
             while not self._stop.is_set():
                 self._outdated.clear()
                 self._pace.unwatched = False
                 begun = asyncio.get_running_loop().time()
-                bursts = watch_tree(self._publication.folder, self._outdated, self.listening)
+                publication = self._publication
+                self._watched_ignore = publication.ignore
+                bursts = watch_tree(publication.folder, self._outdated, self.listening, publication.skips)
                 try:
                     async with aclosing(bursts):
                         async for places in bursts:
@@ -179,19 +191,19 @@ class FolderWatcher:
                 except OSError as error:
                     self._pace.unwatched = True
                     self.listening.set()
-                    if str(error.strerror) != told:
-                        told = str(error.strerror)
+                    if str(error.strerror) != logged:
+                        logged = str(error.strerror)
                         logger.warning(
                             "%s is not watched, only walked through every %.0f s: %s",
                             self._publication.folder,
                             min(POLL_S, self._rescan_s),
-                            told,
+                            logged,
                         )
                     self._heard.set()
                     await self._sleep_until(begun + self._rescan_s)
                     continue
-                told = ""
-                self._hear()  # what happened before the next watch is not notified
+                logged = ""
+                self._hear()  # changes before the next watch are not notified
         finally:
             self.listening.set()
 
@@ -204,10 +216,12 @@ class FolderWatcher:
         self._heard.set()
 
     def _renew_watch(self) -> None:
-        """End the watch where it is on another folder than the one that is there now."""
+        """Watch again if another folder is at the path now, or other folders are ignored."""
         was_missing, self._was_missing = self._was_missing, self._publication.missing
         replaced, self._replaced = self._replaced, self._publication.replaced
-        if self._replaced != replaced or (was_missing and not self._was_missing):
+        is_back = was_missing and not self._was_missing
+        is_changed = self._publication.ignore.patterns != self._watched_ignore.patterns
+        if self._replaced != replaced or is_back or is_changed:
             self._outdated.set()
 
     async def _walk_on_time(self) -> None:
@@ -227,14 +241,13 @@ class FolderWatcher:
 
 
 class WalkPace:
-    """When to walk through a folder: from time to time, and soon after notifications.
+    """Times of the walks through a folder: regularly, and soon after notifications. In seconds.
 
-    Every burst of notifications is followed by one walk when it is over. A walk through a large
-    tree takes a while, so it waits the longer for further notifications, and takes no more than a
-    tenth of the time. All times in seconds.
+    One walk follows every burst of notifications. The longer the last walk took, the longer the next
+    one waits for further notifications, so that walking takes at most a tenth of the time.
 
     Args:
-        rescan_s: the longest time between two walks.
+        rescan_s: longest time between two walks.
 
     Attributes:
         unwatched: there are no notifications.
@@ -249,17 +262,17 @@ class WalkPace:
         self.unwatched = False
 
     def heard(self, now: float) -> None:
-        """Something was notified."""
+        """Note a notification."""
         self._heard_at = now
 
     def walked(self, begun: float, ended: float, *, waiting: bool) -> None:
-        """The folder was walked through, and may be `waiting` to be back."""
+        """Note a walk. `waiting`: the folder is missing, or files in it are."""
         self._walked_at, self._took_s, self._waiting = ended, ended - begun, waiting
         if self._heard_at is not None and self._heard_at < begun:
             self._heard_at = None
 
     def due(self) -> float:
-        """Return when it has to be walked through next."""
+        """Return the time of the next walk."""
         due = self._walked_at + self._rescan_s
         if self._waiting:
             due = min(due, self._walked_at + max(MISSING_S, PATIENCE * self._took_s))

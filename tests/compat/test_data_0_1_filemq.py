@@ -16,11 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from specwire.runtime.filemq import inventory
+from specwire.runtime.filemq import journal
 from specwire.runtime.filemq.actions import Held, ListHeld, Unfinished
-from specwire.runtime.filemq.digeststore import DigestStore
+from specwire.runtime.filemq.digeststore import DigestStore, StoredDigests
 from specwire.runtime.filemq.inbox import Inbox
-from specwire.runtime.filemq.known import KeptDigests
 from specwire.runtime.filemq.publication import Publication
 from tests.house.repository import ROOT
 from tests.integration.filemq_scene import in_step, run, serving, subscribing
@@ -108,7 +107,7 @@ def test_inbox_lists_files_and_what_is_unfinished(inbox: Path) -> None:
 def test_digests_of_the_journal_are_used(inbox: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No file is read that is in the state that the journal notes."""
     put_on_this_disk(inbox)
-    monkeypatch.delattr(inventory, "digest_file")
+    monkeypatch.delattr(journal, "digest_file")
     assert list_held(inbox).digests == DIGESTS
 
 
@@ -199,8 +198,8 @@ def make_state(*, size: int, mtime_ns: int, inode: int, ctime_ns: int) -> os.sta
 def test_digests_of_published_files_are_used(store: DigestStore) -> None:
     """A file in the state that the store notes needs no reading."""
     folder, states = stored_states()
-    kept = KeptDigests(store, folder)
-    found = {name: kept.find(name, state) for name, state in states.items()}
+    kept = StoredDigests(store, folder)
+    found = {name: kept.find(f"/{name}", state) for name, state in states.items()}
     assert {name: digest and digest.sha1 for name, digest in found.items()} == {
         name: sha1(content) for name, content in FILES.items()
     }
@@ -208,7 +207,7 @@ def test_digests_of_published_files_are_used(store: DigestStore) -> None:
 
 def test_digests_of_changed_files_are_not_used(store: DigestStore) -> None:
     folder, states = stored_states()
-    kept = KeptDigests(store, folder)
+    kept = StoredDigests(store, folder)
     for name, state in states.items():
         changed = make_state(
             size=state.st_size,
@@ -216,7 +215,7 @@ def test_digests_of_changed_files_are_not_used(store: DigestStore) -> None:
             inode=state.st_ino,
             ctime_ns=state.st_ctime_ns + 1,
         )
-        assert kept.find(name, changed) is None
+        assert kept.find(f"/{name}", changed) is None
 
 
 def test_deleted_files_have_no_digest(store: DigestStore) -> None:

@@ -18,8 +18,7 @@ import pytest
 import zmq
 import zmq.asyncio
 
-from specwire.runtime.filemq import FilemqClient
-from specwire.runtime.filemq import part as part_module
+from specwire.runtime.filemq import FilemqClient, unfinished
 from specwire.runtime.filemq.events import FileDeleted, FileReceived, PeerClosed, PeerOpened, Subscribed
 from specwire.runtime.kernel.log import LogEvent, Refused
 from tests.integration.test_filemq_c_client import Monitor
@@ -158,14 +157,14 @@ def test_disk_that_is_slow_bounds_the_memory(tmp_path: Path, monkeypatch: pytest
     """60 MB are sent against endless credit while the disk stands still: what comes in is held back meanwhile."""
     gate = asyncio.Event()
     loop: asyncio.AbstractEventLoop | None = None
-    write = part_module.write_octets
+    write = unfinished.write_octets
 
     def write_later(descriptor: int, octets: bytes) -> None:
         assert loop is not None
         asyncio.run_coroutine_threadsafe(gate.wait(), loop).result(TIMEOUT_S)
         write(descriptor, octets)
 
-    monkeypatch.setattr(part_module, "write_octets", write_later)
+    monkeypatch.setattr(unfinished, "write_octets", write_later)
     content = os.urandom(60_000_000)
 
     async def story() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from specwire.runtime.filemq import FilemqClient, FilemqServer, Publication, publication
+from specwire.runtime.filemq import FilemqClient, FilemqServer, Publication, index
 from specwire.runtime.filemq.digests import Digest, digest_file
 from specwire.runtime.filemq.digeststore import DigestStore
 from tests.integration.filemq_scene import NEVER_S, RESERVED, serving, subscribing
@@ -57,7 +57,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         sizes.append(os.fstat(descriptor).st_size)
         return digest_file(descriptor, is_abandoned)
 
-    monkeypatch.setattr(publication, "digest_file", digest)
+    monkeypatch.setattr(index, "digest_file", digest)
     return sizes
 
 

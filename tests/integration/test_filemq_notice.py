@@ -17,8 +17,9 @@ from pathlib import Path
 import pytest
 
 from specwire.runtime.filemq import inotify
+from specwire.runtime.filemq.catalogue import Change, Gone, Put
 from specwire.runtime.filemq.events import FileReceived
-from specwire.runtime.filemq.publication import Change, Gone, Publication, Put
+from specwire.runtime.filemq.publication import Publication
 from specwire.runtime.filemq.watcher import Watcher
 from tests.integration.filemq_scene import NEVER_S, digests, event_of, run, serving, subscribing
 

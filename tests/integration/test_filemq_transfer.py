@@ -18,8 +18,7 @@ import pytest
 
 from specwire.generated import filemq
 from specwire.generated.errors import Violation
-from specwire.runtime.filemq import FilemqClient, FilemqServer, InboxError, Publication
-from specwire.runtime.filemq import part as part_module
+from specwire.runtime.filemq import FilemqClient, FilemqServer, InboxError, Publication, unfinished
 from specwire.runtime.filemq.events import (
     FileDeleted,
     FileReceived,
@@ -397,7 +396,7 @@ def test_full_disk_is_reported_and_mended(
     tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Writing fails for a while; the client goes on, and fetches what it missed when there is space again."""
-    write = part_module.write_octets
+    write = unfinished.write_octets
     full = True
 
     def write_some(descriptor: int, octets: bytes) -> None:
@@ -405,7 +404,7 @@ def test_full_disk_is_reported_and_mended(
             raise OSError(28, "No space left on device")
         write(descriptor, octets)
 
-    monkeypatch.setattr(part_module, "write_octets", write_some)
+    monkeypatch.setattr(unfinished, "write_octets", write_some)
 
     async def story() -> None:
         nonlocal full

@@ -9,7 +9,8 @@ import asyncio
 import sys
 from pathlib import Path
 
-from specwire.runtime.filemq.publication import Change, Publication, Put
+from specwire.runtime.filemq.catalogue import Change, Put
+from specwire.runtime.filemq.publication import Publication
 from specwire.runtime.filemq.watcher import Watcher
 
 NEVER_S = 3600.0

@@ -15,9 +15,9 @@ import pytest
 
 from specwire.runtime.filemq import checking
 from specwire.runtime.filemq.actions import CheckPart
-from specwire.runtime.filemq.catalogue import Entry
+from specwire.runtime.filemq.catalogue import Entry, Put
 from specwire.runtime.filemq.checking import PartChecks
-from specwire.runtime.filemq.publication import Publication, Put
+from specwire.runtime.filemq.publication import Publication
 from specwire.runtime.filemq.reading import FileMovedError, TransferReader
 
 CONTENT = bytes(range(256)) * 40

@@ -12,17 +12,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specwire.runtime.filemq import digeststore, known, publication
-from specwire.runtime.filemq.catalogue import Signature
+from specwire.runtime.filemq import digeststore, index
+from specwire.runtime.filemq.catalogue import Change, Gone, Put, Signature
 from specwire.runtime.filemq.digests import Digest, digest_file, new_sha1, time_step_ns
 from specwire.runtime.filemq.digeststore import NAME, DigestStore
-from specwire.runtime.filemq.publication import Change, Gone, Publication, Put
+from specwire.runtime.filemq.publication import Publication
+from specwire.runtime.kernel.store.database import BUSY_S
+from specwire.runtime.kernel.store.lock import StoreLock
 
 LONG_AGO_NS = 10**18
 
@@ -32,7 +33,7 @@ class Reads:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self._count = 0
-        patch.setattr(publication, "digest_file", self._digest)
+        patch.setattr(index, "digest_file", self._digest)
 
     def _digest(self, descriptor: int, is_abandoned: Callable[[], bool]) -> Digest:
         self._count += 1
@@ -70,9 +71,9 @@ def write(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def published(source: Path, cache: Path, path: str = "/") -> Iterator[Publication]:
+def published(source: Path, cache: Path, path: str = "/", busy_s: float = BUSY_S) -> Iterator[Publication]:
     """Publish a folder, as one run of a server does."""
-    with closing(DigestStore(cache)) as store:
+    with closing(DigestStore(cache, busy_s=busy_s)) as store:
         opened = Publication(source, path, digests=store)
         opened.open()
         try:
@@ -81,9 +82,9 @@ def published(source: Path, cache: Path, path: str = "/") -> Iterator[Publicatio
             opened.close()
 
 
-def scan(source: Path, cache: Path, path: str = "/") -> dict[str, str]:
+def scan(source: Path, cache: Path, path: str = "/", busy_s: float = BUSY_S) -> dict[str, str]:
     """Return the digests that one run of a server finds."""
-    with published(source, cache, path) as opened:
+    with published(source, cache, path, busy_s) as opened:
         return digests(opened.scan())
 
 
@@ -239,9 +240,11 @@ def test_killed_while_it_reads_for_the_first_time(
     source: Path, cache: Path, reads: Reads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was read is written as it goes, not only in the end."""
-    monkeypatch.setattr(known, "BATCH_FILES", 1)
+    monkeypatch.setattr(digeststore, "BATCH_FILES", 1)
     with published(source, cache) as opened:
-        monkeypatch.setattr(opened, "_forget", lambda names: pytest.fail("the end of the look was reached"))
+        monkeypatch.setattr(
+            opened._index, "forget", lambda names: pytest.fail("the end of the look was reached")
+        )
         with pytest.raises(pytest.fail.Exception):
             opened.scan()
     assert reads.take() == 3
@@ -299,38 +302,77 @@ def cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:5000])
 
 
-def make_newer(path: Path) -> None:
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA user_version = 2")
-
-
-def make_other(path: Path) -> None:
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("DROP TABLE digest")
-
-
-@pytest.mark.parametrize("damage", [damage_header, damage_middle, cut, make_newer, make_other])
-def test_damaged_store_is_made_anew(
-    source: Path, cache: Path, reads: Reads, caplog: pytest.LogCaptureFixture, damage: object
+@pytest.mark.parametrize("damage", [damage_header, damage_middle, cut])
+def test_damaged_store_is_replaced(
+    source: Path,
+    cache: Path,
+    reads: Reads,
+    caplog: pytest.LogCaptureFixture,
+    damage: Callable[[Path], None],
 ) -> None:
-    assert callable(damage)
     scan(source, cache)
     reads.take()
     damage(cache / NAME)
     assert scan(source, cache) == expected(source)
     assert reads.take() == 3
     [warning] = warnings(caplog)
-    assert "made anew" in warning
+    assert "was damaged" in warning
+    assert [*cache.glob(f"{NAME}.damaged-*")], "nothing is deleted"
     assert scan(source, cache) == expected(source)
     assert reads.take() == 0
     assert len(warnings(caplog)) == 1
+
+
+def test_digests_that_can_be_read_in_a_damaged_store_are_kept(
+    source: Path, cache: Path, reads: Reads, caplog: pytest.LogCaptureFixture
+) -> None:
+    for n in range(300):
+        write(source / f"{n:03}", b"%d" % n)
+    scan(source, cache)
+    octets = bytearray((cache / NAME).read_bytes())
+    page = octets.find(b"150")  # one page in the middle of the digests
+    octets[page // 4096 * 4096 : page // 4096 * 4096 + 4096] = bytes(4096)
+    (cache / NAME).write_bytes(octets)
+    reads.take()
+    assert scan(source, cache) == expected(source)
+    assert 0 < reads.take() < 303
+    assert len(warnings(caplog)) == 1
+
+
+def test_store_of_a_newer_version_is_left_alone(
+    source: Path, cache: Path, reads: Reads, caplog: pytest.LogCaptureFixture
+) -> None:
+    scan(source, cache)
+    with closing(sqlite3.connect(cache / NAME)) as connection:
+        connection.execute("PRAGMA user_version = 1000")
+    octets = (cache / NAME).read_bytes()
+    reads.take()
+    assert scan(source, cache) == expected(source)
+    assert reads.take() == 3
+    [warning] = warnings(caplog)
+    assert "has version 1000" in warning
+    assert (cache / NAME).read_bytes() == octets
+
+
+def test_store_that_lacks_a_table_is_not_used(
+    source: Path, cache: Path, reads: Reads, caplog: pytest.LogCaptureFixture
+) -> None:
+    scan(source, cache)
+    with closing(sqlite3.connect(cache / NAME)) as connection:
+        connection.execute("DROP TABLE digest")
+    reads.take()
+    assert scan(source, cache) == expected(source)
+    assert reads.take() == 3
+    [warning] = warnings(caplog)
+    assert "no such table" in warning
 
 
 @given(st.integers(0, 10**6), st.integers(1, 255))
 def test_no_damage_makes_a_digest_wrong(place: int, change: int) -> None:
     """Any octet of any row may be another one: then the row is not believed."""
     connection = sqlite3.connect(":memory:")
-    digeststore._prepare(connection)
+    for statement in digeststore.SCHEMA.statements:
+        connection.execute(statement)
     digest = Digest("AB" * 20, Signature(5, LONG_AGO_NS, 2**64 - 1), fresh=False, touched_ns=-1)
     digeststore._save(connection, b"/folder", {"name": digest})
     assert digeststore._load(connection, b"/folder") == {"name": digest}
@@ -380,44 +422,45 @@ def test_full_disk(source: Path, cache: Path, reads: Reads, caplog: pytest.LogCa
 
 
 def test_store_locked_by_another_program(
-    source: Path, cache: Path, reads: Reads, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    source: Path, cache: Path, reads: Reads, caplog: pytest.LogCaptureFixture
 ) -> None:
     scan(source, cache)
     reads.take()
-    monkeypatch.setattr(digeststore, "BUSY_S", 0.01)
     with closing(sqlite3.connect(cache / NAME, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        assert scan(source, cache) == expected(source)
+        assert scan(source, cache, busy_s=0.01) == expected(source)
     assert reads.take() == 3
     [warning] = warnings(caplog)
     assert "locked" in warning
 
 
-def test_store_that_another_server_is_making(
-    source: Path, cache: Path, reads: Reads, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+def test_store_that_another_server_opens_for_very_long(
+    source: Path, cache: Path, reads: Reads, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """SQLite says at once that it is locked where the journal would change; that is waited for all the same."""
     cache.mkdir()
-    connect = sqlite3.connect
-    with closing(connect(cache / NAME, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-
-        def connect_traced(*args: Any, **options: Any) -> sqlite3.Connection:
-            connection: sqlite3.Connection = connect(*args, **options)
-            connection.set_trace_callback(until_waiting)
-            return connection
-
-        def until_waiting(statement: str) -> None:
-            if statement.startswith("BEGIN") and other.in_transaction:
-                other.execute("COMMIT")
-
-        monkeypatch.setattr(sqlite3, "connect", connect_traced)
-        assert scan(source, cache) == expected(source)
-        assert not other.in_transaction
-    assert warnings(caplog) == []
+    lock = StoreLock(cache / NAME)
+    assert scan(source, cache, busy_s=0.01) == expected(source)
+    [warning] = warnings(caplog)
+    assert "is in use by process" in warning
+    lock.release()
+    assert scan(source, cache, busy_s=0.01) == expected(source)
     reads.take()
     assert scan(source, cache) == expected(source)
     assert reads.take() == 0
+
+
+def test_store_that_another_server_replaces_meanwhile(source: Path, cache: Path, reads: Reads) -> None:
+    """A server that has the old file open loses what it writes there, and nothing else."""
+    scan(source, cache)
+    with published(source, cache) as opened:
+        opened.scan()
+        damage_header(cache / NAME)
+        assert scan(source, cache) == expected(source)
+        write(source / "later", b"later")
+        assert digests(opened.examine([str(source / "later")])).keys() == {"/later"}
+    reads.take()
+    assert scan(source, cache) == expected(source)
+    assert reads.take() <= 1
 
 
 def test_store_inside_the_published_folder(
@@ -436,6 +479,8 @@ import time
 from pathlib import Path
 from specwire.runtime.filemq.digeststore import DigestStore
 from specwire.runtime.filemq.publication import Publication
+from specwire.runtime.kernel.store.database import BUSY_S
+from specwire.runtime.kernel.store.lock import StoreLock
 
 for _ in range(5):
     store = DigestStore(Path(sys.argv[2]))

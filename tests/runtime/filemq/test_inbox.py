@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specwire.runtime.filemq import part as part_module
-from specwire.runtime.filemq import placing
+from specwire.runtime.filemq import placing, unfinished
 from specwire.runtime.filemq.actions import (
     CompleteFile,
     Deleted,
@@ -419,7 +418,7 @@ def test_listing_sees_a_file_that_was_changed_by_hand(inbox: Inbox) -> None:
 def test_known_files_are_not_read_again(inbox: Inbox, monkeypatch: pytest.MonkeyPatch) -> None:
     receive(inbox, "/a", b"content")
     monkeypatch.setattr(
-        "specwire.runtime.filemq.inventory.digest_file", lambda descriptor: pytest.fail("was read")
+        "specwire.runtime.filemq.journal.digest_file", lambda descriptor: pytest.fail("was read")
     )
     assert inbox.list_held("/") == {"/a": sha1(b"content")}
 
@@ -439,7 +438,7 @@ def test_knowledge_survives_a_restart(tmp_path: Path, monkeypatch: pytest.Monkey
     assert second.lines_lost == 1
     with monkeypatch.context() as patch:
         patch.setattr(
-            "specwire.runtime.filemq.inventory.digest_file", lambda descriptor: pytest.fail("was read")
+            "specwire.runtime.filemq.journal.digest_file", lambda descriptor: pytest.fail("was read")
         )
         assert second.list_held("/") == {"/a": sha1(b"content")}
     assert receive(second, "/c", b"more")
@@ -536,7 +535,7 @@ def test_full_disk_spoils_one_file_only(inbox: Inbox, monkeypatch: pytest.Monkey
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr(part_module, "write_octets", full)
+        patch.setattr(unfinished, "write_octets", full)
         assert reason(receive(inbox, "/big", b"0123456789")) == ("No space left on device", True)
     assert visible(inbox.folder) == {}
     assert receive(inbox, "/big", b"0123456789")[0] == Stored(1, "/big", 10, sha1(b"0123456789"), True)

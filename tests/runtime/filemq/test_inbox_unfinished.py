@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specwire.runtime.filemq import leftover, placing
-from specwire.runtime.filemq import part as part_module
+from specwire.runtime.filemq import placing, unfinished
 from specwire.runtime.filemq.actions import (
     CompleteFile,
     DeleteFile,
@@ -70,7 +69,7 @@ def go_on(inbox: Inbox, name: str = NAME, rest: bytes = REST, whole: bytes = WHO
     return [outcome for outcome in inbox.perform_all(orders) if not isinstance(outcome, Wrote)]
 
 
-def unfinished(inbox: Inbox) -> Unfinished | None:
+def find_unfinished(inbox: Inbox) -> Unfinished | None:
     [held] = inbox.perform(ListHeld(2, "/"))
     assert isinstance(held, Held)
     return held.unfinished
@@ -85,7 +84,7 @@ def test_kept_file_is_gone_on_with_in_the_same_run(tmp_path: Path) -> None:
     with opened(tmp_path) as inbox:
         begin(inbox)
         part = tmp_path / HIDDEN / "unfinished-1"
-        assert unfinished(inbox) == Unfinished(NAME, len(HALF), sha1(HALF))
+        assert find_unfinished(inbox) == Unfinished(NAME, len(HALF), sha1(HALF))
         part.chmod(0)
         assert go_on(inbox) == [Stored(2, NAME, len(WHOLE), sha1(WHOLE), True)]
         assert own_files(tmp_path) == ["journal"]
@@ -100,7 +99,7 @@ def test_kept_file_is_gone_on_with_by_the_next_run(tmp_path: Path, end: object) 
     begin(first)
     end(first)
     with opened(tmp_path) as inbox:
-        assert unfinished(inbox) == Unfinished(NAME, len(HALF), sha1(HALF))
+        assert find_unfinished(inbox) == Unfinished(NAME, len(HALF), sha1(HALF))
         assert go_on(inbox) == [Stored(2, NAME, len(WHOLE), sha1(WHOLE), True)]
         assert own_files(tmp_path) == ["journal"]
         begin(inbox, "/next", b"x")
@@ -110,12 +109,12 @@ def test_kept_file_is_gone_on_with_by_the_next_run(tmp_path: Path, end: object) 
 def test_kept_file_outlives_several_runs(tmp_path: Path) -> None:
     for octet in WHOLE[:-1]:
         with opened(tmp_path) as inbox:
-            left = unfinished(inbox)
+            left = find_unfinished(inbox)
             offset = 0 if left is None else left.size
             begun: list[DiskAction] = [WriteChunk(1, NAME, offset, bytes([octet])), KeepFile(1, NAME)]
             assert inbox.perform_all(begun) == [Wrote(1, 1)]
     with opened(tmp_path) as inbox:
-        assert unfinished(inbox) == Unfinished(NAME, len(WHOLE) - 1, sha1(WHOLE[:-1]))
+        assert find_unfinished(inbox) == Unfinished(NAME, len(WHOLE) - 1, sha1(WHOLE[:-1]))
         assert go_on(inbox, rest=WHOLE[-1:]) == [Stored(2, NAME, len(WHOLE), sha1(WHOLE), True)]
 
 
@@ -133,10 +132,10 @@ def test_file_that_is_not_to_be_kept_is_removed(tmp_path: Path, end: object) -> 
     first = Inbox(tmp_path, sync=False)
     first.open()
     first.perform(WriteChunk(1, NAME, 0, HALF))
-    assert unfinished(first) is None
+    assert find_unfinished(first) is None
     end(first)
     with opened(tmp_path) as inbox:
-        assert unfinished(inbox) is None
+        assert find_unfinished(inbox) is None
         assert own_files(tmp_path) == ["journal"]
 
 
@@ -150,11 +149,11 @@ def test_kept_file_of_no_use_any_more_is_removed(tmp_path: Path, action: DiskAct
         begin(inbox)
         if not anew:
             inbox.perform(action)
-            assert unfinished(inbox) is None
+            assert find_unfinished(inbox) is None
     with opened(tmp_path) as inbox:
         if anew:
             inbox.perform(action)
-        assert unfinished(inbox) is None
+        assert find_unfinished(inbox) is None
     assert own_files(tmp_path) == ["journal"]
 
 
@@ -174,12 +173,12 @@ def test_kept_file_that_was_damaged_is_told_as_it_is(tmp_path: Path) -> None:
     part = tmp_path / HIDDEN / "unfinished-1"
     part.write_bytes(HALF[:-1] + b"!")
     with opened(tmp_path) as inbox:
-        assert unfinished(inbox) == Unfinished(NAME, len(HALF), sha1(HALF[:-1] + b"!"))
+        assert find_unfinished(inbox) == Unfinished(NAME, len(HALF), sha1(HALF[:-1] + b"!"))
         [failed] = go_on(inbox)
         assert isinstance(failed, Failed)
         assert failed.again
         assert "was announced" in failed.reason
-        assert unfinished(inbox) is None
+        assert find_unfinished(inbox) is None
         assert own_files(tmp_path) == ["journal"]
 
 
@@ -210,7 +209,7 @@ def test_kill_between_whole_and_placed_loses_nothing(tmp_path: Path, monkeypatch
             go_on(first)
     killed(first)
     with opened(tmp_path) as inbox:
-        assert unfinished(inbox) == Unfinished(NAME, len(WHOLE), sha1(WHOLE))
+        assert find_unfinished(inbox) == Unfinished(NAME, len(WHOLE), sha1(WHOLE))
         assert inbox.perform(CompleteFile(2, NAME, len(WHOLE), sha1(WHOLE))) == [
             Stored(2, NAME, len(WHOLE), sha1(WHOLE), True)
         ]
@@ -225,10 +224,10 @@ def test_file_without_room_is_not_kept(tmp_path: Path, monkeypatch: pytest.Monke
 
     with opened(tmp_path) as inbox:
         begin(inbox)
-        monkeypatch.setattr(part_module, "write_octets", full)
+        monkeypatch.setattr(unfinished, "write_octets", full)
         [failed] = go_on(inbox)
         assert failed == Failed(2, NAME, "No space left on device", True)
-        assert unfinished(inbox) is None
+        assert find_unfinished(inbox) is None
         assert own_files(tmp_path) == ["journal"]
 
 
@@ -236,10 +235,10 @@ def test_file_whose_note_finds_no_room_is_not_kept(tmp_path: Path, monkeypatch: 
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(part_module, "write_note", full)
+    monkeypatch.setattr(unfinished, "write_note", full)
     with opened(tmp_path) as inbox:
         begin(inbox)
-        assert unfinished(inbox) is None
+        assert find_unfinished(inbox) is None
         assert go_on(inbox) == [Stored(2, NAME, len(WHOLE), sha1(WHOLE), True)]
         begin(inbox)
     assert own_files(tmp_path) == ["journal"]
@@ -252,7 +251,7 @@ def test_note_that_is_none_keeps_nothing(tmp_path: Path, note: bytes) -> None:
         begin(inbox)
     (tmp_path / HIDDEN / "unfinished-1.name").write_bytes(note)
     with opened(tmp_path) as inbox:
-        assert unfinished(inbox) is None
+        assert find_unfinished(inbox) is None
         assert own_files(tmp_path) == ["journal"]
 
 
@@ -262,7 +261,7 @@ def test_file_without_note_and_note_without_file_are_removed(tmp_path: Path, los
         begin(inbox)
     (tmp_path / HIDDEN / lost).unlink()
     with opened(tmp_path) as inbox:
-        assert unfinished(inbox) is None
+        assert find_unfinished(inbox) is None
         assert own_files(tmp_path) == ["journal"]
 
 
@@ -274,7 +273,7 @@ def test_link_in_the_place_of_a_kept_file_is_not_followed(tmp_path: Path) -> Non
     part.unlink()
     part.symlink_to(tmp_path / "precious")
     with opened(tmp_path / "inbox") as inbox:
-        assert unfinished(inbox) is None
+        assert find_unfinished(inbox) is None
     assert (tmp_path / "precious").read_bytes() == HALF
 
 
@@ -286,7 +285,7 @@ def test_of_several_the_largest_is_kept(tmp_path: Path) -> None:
         (tmp_path / HIDDEN / f"unfinished-{number}").write_bytes(content)
         (tmp_path / HIDDEN / f"unfinished-{number}.name").write_bytes(b'"/number %d"' % number)
     with opened(tmp_path) as inbox:
-        assert unfinished(inbox) == Unfinished("/number 7", len(WHOLE), sha1(WHOLE))
+        assert find_unfinished(inbox) == Unfinished("/number 7", len(WHOLE), sha1(WHOLE))
         assert own_files(tmp_path) == ["journal", "unfinished-7", "unfinished-7.name"]
 
 
@@ -299,13 +298,13 @@ def test_note_is_read_back_whole_or_not_at_all(
     (folder / "unfinished-3").write_bytes(HALF)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        leftover.write_note(descriptor, 3, name)
+        unfinished.write_note(descriptor, 3, name)
         note = folder / "unfinished-3.name"
         octets = note.read_bytes()
         note.write_bytes(octets[:cut])
-        left = leftover.find_leftover(descriptor)
+        left = unfinished.find_leftover(descriptor)
     finally:
         os.close(descriptor)
     faultless = fault_in_name(name, LONGEST_NAME_OCTETS) is None
-    assert left == (leftover.Leftover(3, name, len(HALF)) if cut >= len(octets) and faultless else None)
+    assert left == (unfinished.Leftover(3, name, len(HALF)) if cut >= len(octets) and faultless else None)
     assert bool(os.listdir(folder)) == (left is not None)

@@ -23,8 +23,9 @@ from specwire.runtime.filemq.actions import (
     Restored,
     Stored,
 )
-from specwire.runtime.filemq.inbox import WITHHELD, Inbox
-from specwire.runtime.filemq.trash import conflict_name, is_conflict_copy
+from specwire.runtime.filemq.deletion import WITHHELD
+from specwire.runtime.filemq.inbox import Inbox
+from specwire.runtime.filemq.names import conflict_name, is_conflict_copy
 from tests.runtime.filemq.test_inbox import HIDDEN, receive, sha1, visible
 
 NAMES = [f"/d/{number}" for number in range(40)]

@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specwire.runtime.filemq.names import covers
-from specwire.runtime.filemq.nameset import NameSet
-from specwire.runtime.filemq.sortednames import BLOCK_NAMES, Order, SortedNames
+from specwire.runtime.filemq.nameset import BLOCK_NAMES, NameSet, Order, SortedNames
 
-small_blocks = patch("specwire.runtime.filemq.sortednames.BLOCK_NAMES", 2)
+small_blocks = patch("specwire.runtime.filemq.nameset.BLOCK_NAMES", 2)
 leaves = st.sampled_from(["a", "b", "a b", "a-b", "a0", "ü", "\U0001f600"])
 names = st.lists(leaves, min_size=1, max_size=3).map(lambda parts: "/" + "/".join(parts))
 paths = st.one_of(st.just("/"), names)

@@ -17,8 +17,9 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 
 from specwire.runtime.filemq import publication as publication_module
 from specwire.runtime.filemq import reading
+from specwire.runtime.filemq.catalogue import Change, Gone, Put, Unfit
 from specwire.runtime.filemq.names import covers
-from specwire.runtime.filemq.publication import Change, Gone, Publication, Put, Unfit
+from specwire.runtime.filemq.publication import Publication
 from specwire.runtime.filemq.reading import FileMovedError, TransferReader
 from tests.examples import examples
 
@@ -84,7 +85,7 @@ def test_unchanged_files_are_not_read_again(
     (publication.folder / "a").write_bytes(b"1")
     settle(publication.folder)
     publication.scan()
-    monkeypatch.setattr("specwire.runtime.filemq.publication.digest_file", lambda d: pytest.fail("was read"))
+    monkeypatch.setattr("specwire.runtime.filemq.index.digest_file", lambda d: pytest.fail("was read"))
     assert publication.scan() == []
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from specwire.runtime.filemq import known as known_module
-from specwire.runtime.filemq.publication import Gone, Publication
+from specwire.runtime.filemq.catalogue import Gone
+from specwire.runtime.filemq.names import folders_of
+from specwire.runtime.filemq.publication import Publication
 
 FOLDERS, FILES = 40, 10
 
@@ -25,13 +26,12 @@ def test_many_removed_folders_take_one_walk_through_the_names(
     publication.open()
     publication.scan()
     walked: list[str] = []
-    folders_of = known_module._folders_of
 
     def count(name: str) -> Iterator[str]:
         walked.append(name)
         return folders_of(name)
 
-    monkeypatch.setattr(known_module, "_folders_of", count)
+    monkeypatch.setattr("specwire.runtime.filemq.index.folders_of", count)
     places = sorted(tmp_path.iterdir())[: FOLDERS // 2]
     for place in places:
         shutil.rmtree(place)

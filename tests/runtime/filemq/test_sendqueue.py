@@ -23,7 +23,7 @@ from tests.examples import examples
 CREATE, DELETE = Operation.CREATE, Operation.DELETE
 RESYNC = (("RESYNC", "1"), ("PRUNE", "1"))
 
-small_blocks = patch("specwire.runtime.filemq.sortednames.BLOCK_NAMES", 2)
+small_blocks = patch("specwire.runtime.filemq.nameset.BLOCK_NAMES", 2)
 names = st.sampled_from(["/a", "/a/b", "/a/b/c", "/a/d", "/a-b", "/e", "/e/f", "/g", "/h", "/i"])
 paths = st.sampled_from(["/", "/a", "/a/b", "/e"])
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from specwire.runtime.filemq import watcher as watcher_module
-from specwire.runtime.filemq.publication import Change, Doubt, Gone, Publication, Put, Trust, Unfit
+from specwire.runtime.filemq.catalogue import Change, Doubt, Gone, Put, Trust, Unfit
+from specwire.runtime.filemq.publication import Publication
 from specwire.runtime.filemq.watcher import Watcher
 from tests.integration.filemq_disks import open_folder, run_as_nobody
 
@@ -30,7 +31,9 @@ def names(changes: list[Change]) -> list[str]:
     return [change.entry.name for change in changes if isinstance(change, Put)]
 
 
-async def never(folder: Path, stop: asyncio.Event, begun: asyncio.Event) -> AsyncGenerator[set[str]]:
+async def never(
+    folder: Path, stop: asyncio.Event, begun: asyncio.Event, skips: object
+) -> AsyncGenerator[set[str]]:
     """A system whose notifications are lost."""
     begun.set()
     await stop.wait()
@@ -38,7 +41,9 @@ async def never(folder: Path, stop: asyncio.Event, begun: asyncio.Event) -> Asyn
         yield set()
 
 
-async def fail(folder: Path, stop: asyncio.Event, begun: asyncio.Event) -> AsyncGenerator[set[str]]:
+async def fail(
+    folder: Path, stop: asyncio.Event, begun: asyncio.Event, skips: object
+) -> AsyncGenerator[set[str]]:
     """A system that allows no more watches."""
     raise OSError(errno.ENOSPC, "no space left for watches")
     yield set()
@@ -60,7 +65,9 @@ def once(place: str) -> Callable[..., AsyncGenerator[set[str]]]:
     """A system that has dropped notifications: it reports `place`, and nothing after that."""
     untold = [place]
 
-    async def notify(folder: Path, stop: asyncio.Event, begun: asyncio.Event) -> AsyncGenerator[set[str]]:
+    async def notify(
+        folder: Path, stop: asyncio.Event, begun: asyncio.Event, skips: object
+    ) -> AsyncGenerator[set[str]]:
         begun.set()
         while not (folder / place).exists():
             await asyncio.sleep(0.01)
@@ -137,7 +144,9 @@ def test_closing_ends_everything_though_a_watch_has_failed(
     """With an error that nobody thought of, which the loop is told of."""
     told: list[object] = []
 
-    async def fail_oddly(folder: Path, stop: asyncio.Event, begun: asyncio.Event) -> AsyncGenerator[set[str]]:
+    async def fail_oddly(
+        folder: Path, stop: asyncio.Event, begun: asyncio.Event, skips: object
+    ) -> AsyncGenerator[set[str]]:
         raise ZeroDivisionError
         yield set()
 
