@@ -24,7 +24,7 @@ class Signature(NamedTuple):
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One published file.
+    """One published file, or empty folder; see `names`.
 
     Attributes:
         sha1: digest in upper-case hexadecimal, as FILEMQ peers print it.

@@ -18,7 +18,13 @@ from specwire.runtime.filemq.actions import Deleted, DeleteFile, Failed, Outcome
 from specwire.runtime.filemq.digests import sign
 from specwire.runtime.filemq.disk import folders_below, parent_of
 from specwire.runtime.filemq.journal import Journal, Record
-from specwire.runtime.filemq.names import covers, split_name
+from specwire.runtime.filemq.names import (
+    LONGEST_NAME_OCTETS,
+    covers,
+    fault_in_entry,
+    is_folder,
+    split_name,
+)
 from specwire.runtime.filemq.policy import InboxRules
 from specwire.runtime.filemq.trash import Trash
 
@@ -110,6 +116,8 @@ class Deletions:
             confirmed: the limit does not apply.
         """
         name = action.name
+        if is_folder(name):
+            return self._delete_folder(action)
         deleted: list[Outcome] = []
         with folders_below(self._root) as folders:
             try:
@@ -129,6 +137,18 @@ class Deletions:
         self._journal.remove(name)
         self._remove_empty_folders(split_name(name)[:-1])
         return deleted
+
+    def _delete_folder(self, action: DeleteFile) -> list[Outcome]:
+        """Delete a folder that the server sent. If it has files now, it stays."""
+        if fault := fault_in_entry(action.name, LONGEST_NAME_OCTETS):
+            raise ContainmentError(fault)
+        if self._journal.find(action.name) is None:
+            return []
+        if (owner := self._journal.find_other_owner(action.name)) is not None:
+            raise ContainmentError(f"{owner}, and is kept")
+        self._journal.remove(action.name)
+        self._remove_empty_folders(split_name(action.name[:-1]))
+        return [Deleted(action.connection, action.name)]
 
     def accept(self) -> list[str]:
         """Allow all deletions from now on; return the names of those that are withheld."""

@@ -22,6 +22,7 @@ from specwire.runtime.filemq.catalogue import Signature
 BLOCK_OCTETS = 1 << 20
 TIME_STEP_NS = 50_000_000
 SECOND_NS = 1_000_000_000
+SHA1_OF_NOTHING = "DA39A3EE5E6B4B0D3255BFEF95601890AFD80709"
 PERMISSIONS = 0o777
 """Bits of a mode that are published and applied: no set-user-id, set-group-id or sticky bit."""
 

@@ -195,6 +195,7 @@ def walk(
 ) -> Iterator[Answer]:
     """Yield an answer for everything below the open `folder`, except ordinary folders, sorted by name.
 
+    An empty folder, also `folder` itself, is yielded with a slash at the end of its name.
     A folder is yielded itself, and not entered, if it is called `RESERVED` or if every file in it
     would have too long a name.
 
@@ -206,12 +207,14 @@ def walk(
     try:
         with os.scandir(folder) as listing:
             leaves = sorted(entry.name for entry in listing)
-        device = os.fstat(folder).st_dev
+        state = os.fstat(folder)
     except OSError as error:
         yield Unknown(prefix[:-1] or "/", f"cannot be read: {trouble_in(error)}")
         return
+    if not leaves:
+        yield Present(prefix, state)
     for leaf in leaves:
-        yield from look_at(folder, leaf, prefix + leaf, longest_octets, device=device, skips=skips)
+        yield from look_at(folder, leaf, prefix + leaf, longest_octets, device=state.st_dev, skips=skips)
 
 
 def look_at(

@@ -50,7 +50,7 @@ from specwire.runtime.filemq.deletion import Deletions
 from specwire.runtime.filemq.disk import Fault, Folders, is_full, is_taken, parent_of
 from specwire.runtime.filemq.ignore import IgnoreRule
 from specwire.runtime.filemq.journal import Inventory, Journal
-from specwire.runtime.filemq.names import RESERVED, covers
+from specwire.runtime.filemq.names import RESERVED, covers, is_folder
 from specwire.runtime.filemq.placing import Placing, explain_failure
 from specwire.runtime.filemq.policy import InboxRules
 from specwire.runtime.filemq.trash import Trash
@@ -352,6 +352,10 @@ class Inbox:
         self._unfinished.begin(name)
 
     def _complete(self, action: CompleteFile) -> list[Outcome]:
+        if is_folder(action.name) and not action.size:
+            if self._ignore.ignores(action.name):
+                return []
+            return [*self._place(self._placing.place_all), self._placing.make_folder(action)]
         if action.size == 0:
             self._begin(action.name)
         if self._spoiled == action.name:

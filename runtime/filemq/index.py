@@ -5,7 +5,8 @@ be read keeps its last known content. A file that changes while it is read is sk
 causes the next notification. A file that is still growing is read when it has not changed for a
 while (`GrowingFiles`).
 
-A name that does not fit the protocol, and anything but a regular file, is reported once.
+A name that does not fit the protocol, and anything but a regular file, is reported once. An empty
+folder is listed like a file without content.
 """
 
 from __future__ import annotations
@@ -19,11 +20,18 @@ from typing import NamedTuple
 
 from specwire.runtime.containment import ContainmentError, kind_of
 from specwire.runtime.filemq.catalogue import Change, Entry, Gone, Put, Signature, Unfit
-from specwire.runtime.filemq.digests import Digest, UnstableError, digest_file, sign
+from specwire.runtime.filemq.digests import (
+    SHA1_OF_NOTHING,
+    Digest,
+    UnstableError,
+    digest_file,
+    mode_of,
+    sign,
+)
 from specwire.runtime.filemq.digeststore import StoredDigests
 from specwire.runtime.filemq.disk import trouble_in
 from specwire.runtime.filemq.ignore import NOTHING, IgnoreRule
-from specwire.runtime.filemq.names import MAX_NAME_OCTETS, fault_in_name, folders_of
+from specwire.runtime.filemq.names import MAX_NAME_OCTETS, fault_in_entry, folders_of, is_folder
 
 LARGE_OCTETS = 1 << 20
 """A new file of this size is probably still being written."""
@@ -178,7 +186,7 @@ class FileIndex:
             seen.add(name)
             self.growing.forget(name)
             return
-        if self.ignore.ignores_file(name):
+        if not is_folder(name) and self.ignore.ignores_file(name):
             return
         if (fault := self._find_fault(name, state)) is not None:
             if name not in self._unfit:
@@ -186,6 +194,11 @@ class FileIndex:
                 yield Unfit(name, fault)
             return
         seen.add(name)
+        if is_folder(name):
+            if known is None or known.mode != mode_of(state):
+                digest = Digest(SHA1_OF_NOTHING, sign(state)._replace(size=0), False, 0, mode_of(state))
+                yield self._put(name, digest)
+            return
         stored = self.stored.find(name, state) if known is None else None
         if stored is not None:
             yield self._put(name, stored)
@@ -194,8 +207,8 @@ class FileIndex:
 
     def _find_fault(self, name: str, state: os.stat_result) -> str | None:
         """Return why this is not published, None if it is published."""
-        fault = fault_in_name(name, self.longest_octets)
-        if fault is None and not stat.S_ISREG(state.st_mode):
+        fault = fault_in_entry(name, self.longest_octets)
+        if fault is None and not stat.S_ISREG(state.st_mode) and not is_folder(name):
             fault = f"is {kind_of(state)}, and not published"
         return fault
 

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from specwire.runtime.containment import ContainmentError
+from specwire.runtime.containment import ContainmentError, open_folder
 from specwire.runtime.filemq.catalogue import Signature
 from specwire.runtime.filemq.digests import UnstableError, digest_file, sign
 from specwire.runtime.filemq.disk import (
@@ -44,6 +44,8 @@ from specwire.runtime.filemq.names import (
     fault_in_name,
     is_below,
     is_conflict_copy,
+    is_folder,
+    split_name,
 )
 
 NAME = "journal"
@@ -257,9 +259,9 @@ class Inventory:
                         held[name] = record.sha1
                 case Unknown(name, reason):
                     unknown[name] = reason
-        if unknown:
-            received = self._journal.received()
-            held |= {n: record.sha1 for n, record in received if covers(path, n) and is_below(n, unknown)}
+        for name, record in self._journal.received():
+            if covers(path, name) and (is_below(name, unknown) or self._is_received_folder(name)):
+                held[name] = record.sha1
         return held
 
     def find_changes(self) -> set[str]:
@@ -278,7 +280,19 @@ class Inventory:
             if not is_below(name, unknown) and not self._is_as_received(name, record, present.get(name))
         }
 
+    def _is_received_folder(self, name: str) -> bool:
+        """Return whether this is a folder, which the server sent as an empty one, and it still exists."""
+        if not is_folder(name):
+            return False
+        try:
+            os.close(open_folder(self._root, split_name(name[:-1])))
+        except (OSError, ContainmentError):
+            return False
+        return True
+
     def _is_as_received(self, name: str, record: Record, state: os.stat_result | None) -> bool:
+        if is_folder(name):
+            return self._is_received_folder(name)
         if state is None or not stat.S_ISREG(state.st_mode):
             return False
         found = self._find(name, state)

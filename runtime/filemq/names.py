@@ -6,6 +6,8 @@ a ``/`` before each of one or more components, none of which is empty, ``.`` or 
 any UTF-8 are allowed. A name that breaks the rule is refused and reported. It is never repaired,
 because the repaired name could belong to another file.
 
+An empty folder has a name too, with a slash at its end: ``/photos/2014/``.
+
 A subscription is a name too, or ``/`` for everything. It covers the file of that name and every
 file below it: ``/foo`` covers ``/foo`` and ``/foo/bar``, but not ``/foobar``.
 """
@@ -63,6 +65,20 @@ def fault_in_name(name: str, longest_octets: int = MAX_NAME_OCTETS) -> str | Non
     return f"is reserved: '{RESERVED}' holds the inbox's own files"
 
 
+def is_folder(name: str) -> bool:
+    """Return whether this is the name of an empty folder."""
+    return name.endswith("/")
+
+
+def fault_in_entry(name: str, longest_octets: int = MAX_NAME_OCTETS) -> str | None:
+    """Return why `name` cannot be the name of a file or an empty folder, None if it can."""
+    return (
+        fault_in_name(name[:-1], longest_octets - 1)
+        if is_folder(name)
+        else fault_in_name(name, longest_octets)
+    )
+
+
 def fault_in_path(path: str, longest_octets: int = MAX_NAME_OCTETS) -> str | None:
     """Return why nobody can subscribe to `path`, None if one can; see `normalise_path`."""
     return None if path == "/" else fault_in_name(path, longest_octets)
@@ -100,7 +116,7 @@ def is_below(name: str, places: Container[str]) -> bool:
 
 
 def split_name(name: str) -> list[str]:
-    """Return the components of a full virtual path."""
+    """Return the components of a file's name."""
     return name[1:].split("/")
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
-from specwire.runtime.containment import ContainmentError, require_file
+from specwire.runtime.containment import ContainmentError, open_folder, require_file
 from specwire.runtime.filemq.actions import (
     CompleteFile,
     DeleteFile,
@@ -26,9 +26,10 @@ from specwire.runtime.filemq.actions import (
     Stored,
     WriteChunk,
 )
-from specwire.runtime.filemq.digests import PERMISSIONS, sign
+from specwire.runtime.filemq.digests import PERMISSIONS, SHA1_OF_NOTHING, sign
 from specwire.runtime.filemq.disk import Fault, Folders, folders_below, may_pass
 from specwire.runtime.filemq.journal import Journal, Record
+from specwire.runtime.filemq.names import LONGEST_NAME_OCTETS, fault_in_entry, split_name
 from specwire.runtime.filemq.trash import Trash
 from specwire.runtime.filemq.unfinished import CompletedFile
 
@@ -93,6 +94,19 @@ class Placing:
                 errors[:] = self._syncing.sync([file.descriptor for _, file in waiting])
             outcomes += self._place_each(waiting, errors)
         return outcomes
+
+    def make_folder(self, action: CompleteFile) -> Stored:
+        """Create an empty folder; raises ContainmentError or OSError."""
+        if fault := fault_in_entry(action.name, LONGEST_NAME_OCTETS):
+            raise ContainmentError(fault)
+        folder = open_folder(self._root, split_name(action.name[:-1]), create=True)
+        try:
+            _set_metadata(folder, action)
+            record = Record(SHA1_OF_NOTHING, sign(os.fstat(folder)), self._journal.origin)
+        finally:
+            os.close(folder)
+        self._journal.put(action.name, record)
+        return Stored(action.connection, action.name, 0, SHA1_OF_NOTHING, verified=True)
 
     def close(self) -> None:
         """Delete the files that still wait."""

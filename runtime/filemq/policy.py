@@ -31,11 +31,13 @@ class PublicationRules(msgspec.Struct, frozen=True):
         settle_s: a file that changes again within this time, or is large and newer than this, is
             published once it has not changed for this time; 0: publish at once.
         ignore: patterns of files that are not published; see `ignore`.
+        empty_folders: publish empty folders too.
     """
 
     accept_empty: bool = False
     settle_s: float = 0.0
     ignore: tuple[str, ...] = ()
+    empty_folders: bool = False
 
 
 class InboxRules(msgspec.Struct, frozen=True):

@@ -8,8 +8,8 @@ A place that cannot be read keeps its last known state; see `disk` and `policy`.
 cannot be opened, or another empty one is in its place, everything stays listed. `Doubt` and `Trust`
 report such places once.
 
-Ignored files are not published, and ignored folders not walked (`ignore`). Files that become ignored
-are withdrawn at the next walk like deleted ones.
+Empty folders are listed if the rules say so. Ignored files are not published, and ignored folders
+not walked (`ignore`). Files that become ignored are withdrawn at the next walk like deleted ones.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ from specwire.runtime.filemq.names import (
     covers,
     fault_in_path,
     is_below,
+    is_folder,
     normalise_path,
 )
 from specwire.runtime.filemq.policy import FolderState, Look, PublicationRules, decide, device_at
@@ -97,7 +98,7 @@ class Publication:
         if fault is not None:
             raise ValueError(f"{path!r} {fault}")
         self._prefix = "/" if self.path == "/" else f"{self.path}/"
-        self._accept = rules.accept_empty
+        self._rules, self._accept = rules, rules.accept_empty
         self.ignore = IgnoreRule(rules.ignore, self.path)
         self._digests = digests
         self._abandoned = threading.Event()
@@ -212,7 +213,7 @@ class Publication:
         unfound = index.stored.unfound()
         lost = index.known.all_but(self._met) | unfound - self._met
         held = len(index.known) + len(unfound)
-        look = look._replace(lost=lost, held=held, empty=look.empty and not self._met)
+        look = look._replace(lost=lost, held=held, empty=look.empty and all(map(is_folder, self._met)))
         decision = decide(look, self._state, accept=self._accept)
         self._accept, self._walked_root = False, self._root.replaced
         self._state = index.stored.state = decision.state
@@ -241,6 +242,7 @@ class Publication:
         self._unseen |= {place.name: place.reason for place in here if isinstance(place, Unknown)}
         # Forget what is gone before anything is read: it may exist again by then.
         lost = {*names} - files | self._index.known.under({*names} - folders)
+        lost -= {place.name for place in here if is_folder(place.name)}
         gone = self._withdraw(self._index.forget(n for n in lost if not is_below(n, self._unseen)))
         found = {p.name: self._unreported.pop(p.name) for p in here if p.name in self._unreported}
         found |= {_name_of(change): change for change in self._take(here, self._met)}
@@ -325,12 +327,18 @@ class Publication:
             if self._abandoned.is_set():
                 raise AbandonedError
             match answer:
+                case Present(name) if is_folder(name) and self._is_unlisted(name):
+                    pass
                 case Present(name, state):
                     yield from self._index.take(name, state, seen, at_once=self._at_once)
                 case Unknown() if look is not None:
                     look.unknown.append(answer)
                 case Mount() if look is not None:
                     look.mounts.append(answer)
+
+    def _is_unlisted(self, folder: str) -> bool:
+        """Return whether an empty folder is not published."""
+        return folder == self._prefix or not self._rules.empty_folders
 
     def _withdraw(self, gone: list[Gone]) -> list[Change]:
         """Return these changes, and drop what the current walk has found of the same files."""
