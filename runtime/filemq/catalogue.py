@@ -14,6 +14,9 @@ import msgspec
 from specwire.runtime.filemq.names import is_below
 from specwire.runtime.filemq.nameset import Order, SortedNames
 
+WITHDRAWN_KEPT = 10_000
+"""Digests of withdrawn files that are remembered, to recognize renamed files."""
+
 
 class Signature(NamedTuple):
     """Part of a file's state in the file system that changes when its content does."""
@@ -103,6 +106,9 @@ class Listing(Protocol):
     def is_in_doubt(self, name: str) -> bool:
         """Return whether a file may exist although it is not listed."""
 
+    def was_withdrawn(self, entry: Entry) -> bool:
+        """Return whether a file with this content was one of the last that were withdrawn."""
+
 
 class Catalogue:
     """The files of all publications of one server.
@@ -114,6 +120,7 @@ class Catalogue:
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
         self._names = SortedNames()
+        self._withdrawn: dict[str, None] = {}
         self.doubts: dict[str, str] = {}
 
     def __len__(self) -> int:
@@ -135,6 +142,10 @@ class Catalogue:
         """See `Listing.is_in_doubt`."""
         return is_below(name, self.doubts)
 
+    def was_withdrawn(self, entry: Entry) -> bool:
+        """See `Listing.was_withdrawn`."""
+        return entry.sha1 in self._withdrawn
+
     def put(self, entry: Entry) -> bool:
         """Add or replace a file; return whether its content is new."""
         old = self._entries.get(entry.name)
@@ -145,8 +156,12 @@ class Catalogue:
 
     def remove(self, name: str) -> bool:
         """Remove a file; return False if it was not listed."""
-        if self._entries.pop(name, None) is None:
+        old = self._entries.pop(name, None)
+        if old is None:
             return False
+        self._withdrawn[old.sha1] = None
+        if len(self._withdrawn) > WITHDRAWN_KEPT:
+            del self._withdrawn[next(iter(self._withdrawn))]
         self._names.remove(name)
         return True
 

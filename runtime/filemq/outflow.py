@@ -13,6 +13,9 @@ of every chunk have `size` and `sha-1`, so that the client can verify the file.
 A client that writes in place (see `Habits`) needs more: a file that is given up is ended by an empty chunk and
 deleted, and a new version follows a deletion of the old one.
 
+A file with the content of one that was withdrawn a moment ago was renamed: it is sent as its end alone to a client
+that keeps deleted files (`RENAMES`).
+
 A file of which the client holds the beginning (`Beginning`) is sent first, and from there on if the published file
 begins like this.
 
@@ -39,6 +42,12 @@ from specwire.runtime.filemq.sendqueue import SendQueue
 from specwire.runtime.kernel.effects import AwaitRoom, Log, Now, Send, Steps, Story, Wait, Wake, ask
 from specwire.runtime.kernel.events import PeerId
 from specwire.runtime.transport.backoff import Backoff
+
+Headers = tuple[tuple[str, str], ...]
+
+RENAMED = ("renamed", "1")
+RENAMED_FROM_OCTETS = 4096
+"""Smaller files are sent again."""
 
 MAX_CREDIT = 2**64 - 1
 BATCH = 32
@@ -129,6 +138,8 @@ class Outflow:
         credit: octets of content that may be sent.
         octets_sent: content that was sent.
         sent_at: time of the last command.
+        attributes: the client asks for mode and modification time of files.
+        renames: the client can restore the content of a file that was deleted a moment ago.
         ended: nothing is sent any more.
         waits_for: what the story waits for; empty while it reads or sends.
     """
@@ -142,6 +153,8 @@ class Outflow:
     queue: SendQueue = field(init=False)
     credit: int = 0
     octets_sent: int = 0
+    attributes: bool = False
+    renames: bool = False
     ended: bool = False
     transfer: Transfer | None = None
     waits_for: str = ""
@@ -264,6 +277,10 @@ class Outflow:
         restarts = 0
         while True:
             transfer = self.transfer = Transfer(entry, replaces)
+            if self.renames and entry.size >= RENAMED_FROM_OCTETS and self.files.was_withdrawn(entry):
+                yield from self._send_renamed(transfer)
+                self.transfer = None
+                return
             if not restarts:
                 yield from self._check_claim(transfer)
             is_sent = yield from self._send_content(transfer)
@@ -279,6 +296,13 @@ class Outflow:
             if restarts > MAX_RESTARTS and self.queue:
                 self.queue.put(entry.name, Operation.CREATE, replaces=replaces)
                 return
+
+    def _send_renamed(self, transfer: Transfer) -> Story:
+        """Send a file without its content, which the client has under another name."""
+        entry, self._claim = transfer.entry, None
+        transfer.offset = entry.size
+        yield from self._send_chunk(transfer, b"", (RENAMED,))
+        yield Log(FileSent(entry.name, entry.size, self.peer.routing_id.hex()))
 
     def _check_claim(self, transfer: Transfer) -> Story:
         """Continue the file where the client's part ends, if the file begins like this part."""
@@ -367,16 +391,19 @@ class Outflow:
     def _send_deletion(self, name: str) -> Story:
         yield from self._send_cheezburger(name, Operation.DELETE, 0, (), b"")
 
-    def _send_chunk(self, transfer: Transfer, chunk: bytes) -> Story:
+    def _send_chunk(self, transfer: Transfer, chunk: bytes, headers: Headers = ()) -> Story:
         entry = transfer.entry
         if transfer.replaces and self.in_place:
             yield from self._send_deletion(entry.name)
         transfer.replaces = False
-        headers = (("size", str(entry.size)), ("sha-1", entry.sha1))
+        headers = (("size", str(entry.size)), ("sha-1", entry.sha1), *headers)
+        if self.attributes:
+            mode = () if entry.mode is None else (("mode", f"{entry.mode:04o}"),)
+            headers = (*headers, *mode, ("mtime", str(entry.mtime_ns)))
         yield from self._send_cheezburger(entry.name, Operation.CREATE, transfer.offset, headers, chunk)
 
     def _send_cheezburger(
-        self, name: str, operation: Operation, offset: int, headers: tuple[tuple[str, str], ...], chunk: bytes
+        self, name: str, operation: Operation, offset: int, headers: Headers, chunk: bytes
     ) -> Story:
         command = Cheezburger(
             sequence=self._sequence,

@@ -36,10 +36,12 @@ from specwire.runtime.filemq.names import covers, cut_reason, fault_in_name, fau
 from specwire.runtime.filemq.outflow import Outflow
 from specwire.runtime.filemq.resuming import Beginning, read_beginning
 from specwire.runtime.filemq.resync import (
+    ATTRIBUTES,
     INSIDE,
     MAX_STALE_OCTETS,
     MAX_WAITING,
     PRUNE,
+    RENAMES,
     RESYNC,
     WHOLE,
     ClientCache,
@@ -246,6 +248,8 @@ class Peering(ServerHandler[float, Story]):
             yield Log(Subscribed(path, self.label))
         if WHOLE in command.options:
             self.outflow.in_place = False
+        self.outflow.attributes = ATTRIBUTES in command.options
+        self.outflow.renames = RENAMES in command.options
         cannot_ask = self._terms.habits.cannot_resync and not command.options
         if RESYNC in command.options or (is_new and cannot_ask):
             self._caches[path] = ClientCache(path, self._files)

@@ -10,6 +10,11 @@ files of other origin. With `WHOLE=1` a client says that it puts files into thei
 are whole, where others of its dialect do not. `INSIDE` names the folders that its inbox lies in, by
 marks that only this machine can compare: a server that publishes one of them refuses the
 subscription, which would send copies of copies.
+
+With ``ATTRIBUTES=1`` a client asks for the headers `mode` and `mtime` of each file. With ``RENAMES=1``
+it says that it keeps deleted files for a while: a file with the content of one that was withdrawn a
+moment ago is then sent as its end alone (offset = size) with the header `renamed`. A client that
+does not have the content any more asks again without this option.
 """
 
 from __future__ import annotations
@@ -37,6 +42,8 @@ RESYNC = ("RESYNC", "1")
 PRUNE = ("PRUNE", "1")
 WHOLE = ("WHOLE", "1")
 INSIDE = "INSIDE"
+ATTRIBUTES = ("ATTRIBUTES", "1")
+RENAMES = ("RENAMES", "1")
 
 
 def ask_for_missing(path: str, digests: Mapping[str, str], habits: Habits) -> Iterator[Icanhaz]:
