@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import platformdirs
+import typer
 
 from specwire.runtime.cli.console import fail
 from specwire.runtime.cli.filemq_reloading import ServerFiles
@@ -20,12 +21,15 @@ from specwire.runtime.cli.peer_log import PeerLog
 from specwire.runtime.cli.readiness import Readiness
 from specwire.runtime.cli.reloading import Reloading
 from specwire.runtime.cli.signals import stop_requested
-from specwire.runtime.filemq import FilemqServer
+from specwire.runtime.filemq import FilemqServer, Publication
+from specwire.runtime.filemq.catalogue import Doubt, Put, Unfit
+from specwire.runtime.filemq.dialects import find_dialect
 from specwire.runtime.filemq.policy import PublicationRules
 from specwire.runtime.filemq.settings import BOUNDS, ServeSettings, read_publication
 from specwire.runtime.kernel.descriptors import raise_descriptor_limit
 from specwire.runtime.kernel.settings_sources import ServerConfiguration
-from specwire.runtime.quantities import show_count
+from specwire.runtime.log.text import show
+from specwire.runtime.quantities import show_count, show_octets
 from specwire.runtime.transport.errors import ExposureError, TransportError
 
 if TYPE_CHECKING:
@@ -35,6 +39,9 @@ if TYPE_CHECKING:
 
 def serve(settings: ServeSettings, configuration: ServerConfiguration) -> None:
     """Publish the folders until a signal comes."""
+    if settings.dry_run:
+        print_publications(settings)
+        return
     log = PeerLog(quiet=settings.quiet, role="filemq-server", form=settings.log_format)
     try:
         monitor = PeerMonitor(settings, log)
@@ -62,19 +69,43 @@ def serve(settings: ServeSettings, configuration: ServerConfiguration) -> None:
         log.close()
 
 
-def make_server(
-    settings: ServeSettings, files: ServerFiles, log: PeerLog, *, store: DigestStore | None, tap: Tap | None
-) -> FilemqServer:
-    """Return the server that the settings describe; raises ValueError or ExposureError."""
+def print_publications(settings: ServeSettings) -> None:
+    """Print the files that would be published and what would be refused."""
+    files = octets = 0
+    try:
+        for publication in make_publications(settings, None):
+            publication.open(longest_octets=find_dialect(settings.protocol).habits.longest_name_octets)
+            with closing(publication):
+                for change in publication.scan():
+                    match change:
+                        case Put(entry=entry):
+                            typer.echo(show(f"publish {entry.name} ({show_octets(entry.size)})"))
+                            files, octets = files + 1, octets + entry.size
+                        case Unfit(name=name, reason=reason) | Doubt(name=name, reason=reason):
+                            typer.echo(show(f"refuse {name}: {reason}"))
+    except (OSError, ValueError) as error:
+        fail(str(error))
+    typer.echo(f"{show_count(files, 'file')}, {show_octets(octets)}")
+
+
+def make_publications(settings: ServeSettings, store: DigestStore | None) -> list[Publication]:
+    """Return the publications that the settings describe; raises ValueError."""
     rules = PublicationRules(
         accept_empty=settings.accept_empty, settle_s=settings.settle, ignore=settings.ignore
     )
     alone = len(settings.folders) == 1
+    return [read_publication(text, alone=alone, digests=store, rules=rules) for text in settings.folders]
+
+
+def make_server(
+    settings: ServeSettings, files: ServerFiles, log: PeerLog, *, store: DigestStore | None, tap: Tap | None
+) -> FilemqServer:
+    """Return the server that the settings describe; raises ValueError or ExposureError."""
     bounds = msgspec.structs.replace(
         BOUNDS, message_octets=settings.message_octets, undelivered_octets=settings.undelivered_octets
     )
     return FilemqServer(
-        [read_publication(text, alone=alone, digests=store, rules=rules) for text in settings.folders],
+        make_publications(settings, store),
         settings.endpoint,
         tap=tap,
         protocol=settings.protocol,

@@ -114,6 +114,9 @@ class ServeSettings(PeerSettings, frozen=True, kw_only=True):
             check=_check_folder_text,
         ),
     ]
+    dry_run: Annotated[
+        bool, Setting(help="Print the files that would be published, and end. Nothing is changed.")
+    ] = False
     endpoint: Annotated[
         str,
         Setting(
