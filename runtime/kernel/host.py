@@ -139,7 +139,7 @@ class Host(Service):
 
         Raises:
             StoreError: the store cannot be used.
-            TransportError: an endpoint cannot be bound.
+            TransportError: an endpoint cannot be bound, or credentials are invalid.
             HostStoppedError: the host was started or stopped before.
         """
         if self.state is not HostState.NEW:
@@ -152,6 +152,7 @@ class Host(Service):
         self._sockets = Sockets(self, self._settings.connections, self._tap)
         self.state = HostState.STARTING
         try:
+            self._sockets.check_credentials()
             restored = await self._open_store()
             if self.state is not HostState.STARTING:
                 raise HostStoppedError("the host was stopped while it started")

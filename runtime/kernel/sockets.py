@@ -29,6 +29,7 @@ from specwire.runtime.transport.security import (
     CurveClient,
     CurveServer,
     PlainServer,
+    check_credentials,
     refuse_exposure,
 )
 from specwire.runtime.transport.serverkeys import ServerKeys
@@ -72,17 +73,19 @@ class MessageTap:
         self._received_as, self._sent_as = received_as, sent_as
         self._session = os.urandom(4).hex()
 
-    def received(self, peer: PeerId, frames: Sequence[bytes], identity: bytes = b"") -> None:
-        """Record a message from `peer`; `identity` is the routing id of this side's connection."""
-        self._record(self._received_as, peer, identity, frames)
+    def received(self, peer: PeerId, frames: Sequence[bytes], connection: Connect | None = None) -> None:
+        """Record a message from `peer`: from the endpoint of `connection`, or from a peer of a listener."""
+        self._record(self._received_as, peer, frames, connection)
 
-    def sent(self, peer: PeerId, frames: Sequence[bytes], identity: bytes = b"") -> None:
+    def sent(self, peer: PeerId, frames: Sequence[bytes], connection: Connect | None = None) -> None:
         """Record a message that the socket has taken; see `received`."""
-        self._record(self._sent_as, peer, identity, frames)
+        self._record(self._sent_as, peer, frames, connection)
 
-    def _record(self, sender: str, peer: PeerId, identity: bytes, frames: Sequence[bytes]) -> None:
-        label = peer.routing_id.hex() or peer.socket
-        conversation = identity.hex() or f"{self._session}-{peer.socket}-{peer.routing_id.hex()}"
+    def _record(self, sender: str, peer: PeerId, frames: Sequence[bytes], connection: Connect | None) -> None:
+        label = peer.routing_id.hex() if connection is None else connection.endpoint
+        conversation = f"{self._session}-{peer.socket}-{peer.routing_id.hex()}"
+        if connection is not None and connection.identity:
+            conversation = connection.identity.hex()
         self.recorder.record(sender=sender, peer=label, conversation=conversation, frames=frames)
 
 
@@ -123,6 +126,10 @@ class Sockets:
             self.messages_out + traffic.messages_out,
             self.octets_out + traffic.octets_out,
         )
+
+    def check_credentials(self) -> None:
+        """Raise TransportError if connections cannot be made with their credentials."""
+        check_credentials(self._context, self._settings.security)
 
     def listen(self, name: str, settings: ListenerSettings) -> str:
         """Bind a listener; return its endpoint as bound.
@@ -307,14 +314,14 @@ class Sockets:
         self.messages_in += 1
         self.octets_in += sum(map(len, frames))
         if self._tap is not None:
-            self._tap.received(connection.peer, frames, connection.identity)
+            self._tap.received(connection.peer, frames, connection)
         self._handler.on_message(connection.peer, "", frames)
 
     def _sent(self, connection: Connect, frames: Sequence[bytes]) -> None:
         self.messages_out += 1
         self.octets_out += sum(map(len, frames))
         if self._tap is not None:
-            self._tap.sent(connection.peer, frames, connection.identity)
+            self._tap.sent(connection.peer, frames, connection)
 
     def _on_sent(self, tap: MessageTap, name: str, routing_id: bytes, frames: Sequence[bytes]) -> None:
         tap.sent(PeerId(name, routing_id), frames)

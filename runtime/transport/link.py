@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 DRAIN = 64
 DRAIN_OCTETS = 1 << 20
-"""What messages that are handed over together have, but for the last of them: each has to be in memory at once."""
+"""A wake-up takes no more messages when those before have so many octets: they may all be in memory at once."""
 
 RETRY_S = 0.01
 MAX_FRAMES = 16
@@ -285,12 +285,14 @@ class Link:
                 self._drain_together(self._on_messages)
             return
         assert self._on_message is not None, "see above"
+        octets = 0
         for _ in range(DRAIN):
-            if self._paused or self._closed:
+            if self._paused or self._closed or octets >= DRAIN_OCTETS:
                 return
             frames = self._messages.receive()
             if not frames:
                 return
+            octets += sum(map(len, frames))
             try:
                 self._on_message(frames)
             except Exception:

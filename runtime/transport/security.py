@@ -12,6 +12,7 @@ import ipaddress
 import msgspec
 import zmq
 
+from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.errors import ExposureError, TransportError
 from specwire.runtime.transport.keys import KeyFileError, KeyPair, check_key
 
@@ -68,6 +69,18 @@ def apply_security(socket: zmq.Socket[bytes], security: Security) -> None:
     except (zmq.ZMQError, ValueError) as error:
         socket.close(linger=0)  # an open socket would keep its context from ending
         raise TransportError(f"not usable as credentials: {_describe(security)} ({error})") from None
+
+
+def check_credentials(context: TransportContext, security: Security) -> None:
+    """Raise TransportError if libzmq does not accept a name, a password or a key."""
+    if security == NULL:
+        return
+    try:
+        socket = context.zmq.socket(zmq.DEALER)
+    except zmq.ZMQError:  # too few descriptors, which each connection reports
+        return
+    apply_security(socket, security)
+    socket.close(linger=0)
 
 
 def set_server_keys(socket: zmq.Socket[bytes], keys: KeyPair) -> None:

@@ -529,6 +529,35 @@ def test_tap_records_both_directions() -> None:
     assert len({row["conversation"] for row in rows}) == 1
 
 
+def test_tap_names_a_connection_by_its_endpoint_and_routing_id() -> None:
+    """The name of the socket means nothing outside this engine."""
+    rows: list[dict[str, Any]] = []
+
+    class Recorder:
+        def record(self, **row: Any) -> None:
+            rows.append(row)
+
+    tap = MessageTap(Recorder(), received_as="S", sent_as="C")
+    connection = Connect(PeerId("up-1"), "tcp://server:1", b"\x01id")
+    tap.sent(connection.peer, [PING], connection)
+    tap.received(connection.peer, [PING], connection)
+    assert [(row["sender"], row["peer"], row["conversation"]) for row in rows] == [
+        ("C", "tcp://server:1", "016964"), ("S", "tcp://server:1", "016964")
+    ]  # fmt: skip
+
+
+def test_credentials_that_cannot_work_are_an_error_of_the_start() -> None:
+    """No later attempt of a connection could succeed."""
+    broken = CurveClient(KeyPair("short", "short"), "short")
+
+    async def story(case: Case) -> None:
+        with pytest.raises(TransportError, match="CURVE keys, each of 40 characters"):
+            await case.host.start()
+        await stopped(case)
+
+    with_case(story, start=False, connections=ConnectionSettings(security=broken))
+
+
 # ---- the end
 
 

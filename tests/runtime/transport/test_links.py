@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+import zmq
 
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.dealer import Dealer
@@ -496,6 +497,44 @@ def test_octets_of_messages_that_are_handed_over_together_are_bounded() -> None:
             assert sizes == [DRAIN_OCTETS - 2] * 5  # what is missing is the routing id, which counts
 
     asyncio.run(story())
+
+
+def test_octets_of_messages_of_one_wake_up_are_bounded() -> None:
+    """Of those that are handed over one by one, too; the rest comes without a signal."""
+    bursts: list[int] = [0]
+
+    def take(frames: list[bytes]) -> None:
+        bursts[-1] += len(frames[0])
+
+    async def story() -> None:
+        context = TransportContext()
+        router = context.zmq.socket(zmq.ROUTER)
+        router.setsockopt(zmq.ROUTER_MANDATORY, 1)
+        router.bind("inproc://bursts")
+        dealer = Dealer(
+            context,
+            "inproc://bursts",
+            on_message=take,
+            on_sent=lambda frames: None,
+            on_lost=lambda reason: None,
+            on_rest=lambda: bursts.append(0),
+            identity=b"d",
+        )
+        dealer.pause()
+        try:
+            for _ in range(6):
+                router.send_multipart([b"d", bytes(DRAIN_OCTETS // 2)])
+            dealer.resume()
+            async with asyncio.timeout(TIMEOUT_S):
+                while sum(bursts) < 3 * DRAIN_OCTETS:
+                    await asyncio.sleep(0)
+        finally:
+            dealer.close()
+            router.close(linger=0)
+            await context.close()
+
+    asyncio.run(story())
+    assert [octets for octets in bursts if octets] == [DRAIN_OCTETS] * 3
 
 
 def test_message_with_too_many_frames_is_cut() -> None:
