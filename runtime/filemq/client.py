@@ -1,91 +1,95 @@
-"""The client's engine: frames and outcomes in, actions out; no socket, file, thread or clock.
+"""Engine of a FILEMQ client: it keeps an inbox equal to what a server publishes.
 
-A connection goes through these phases (the dialog's own states are watched by the generated machine):
+A connection goes through these phases (the generated session checks the dialog itself):
 
-    OPENING     OHAI is sent; OHAI-OK makes it OPEN, RTFM means another version and is final
-    OPEN        credit is granted, and each path subscribed to, one ICANHAZ at a time
-    WAITING     the connection was lost or ended by the server; it is opened again after a while (`reconnecting`)
-    ENDED       closed by request, or for good by the server
+    OPENING     OHAI was sent; OHAI-OK makes it OPEN, and RTFM means another version and is final
+    OPEN        credit is granted, and the paths are subscribed to, one after the other
+    WAITING     the connection was lost, or the server ended it; another one follows after a while
+    ENDED       ended by the program, or for good by the server
 
-Every error of the server ends the connection. What follows (FILEMQ v2, "The SRSLY Command" and after): SRSLY is
-final; WAT in answer to ICANHAZ gives up that path, any other WAT is final, because the same command must not be
-repeated; RTFM after OHAI-OK opens a fresh connection once, and again only when that one was of use. Silence and
-KTHXBAI lead to a fresh connection.
+Every error of the server ends the connection. What follows (FILEMQ v2, "The SRSLY Command" and after):
+SRSLY is final. WAT in answer to ICANHAZ removes that path, and any other WAT is final, because the same
+command must not be repeated. RTFM after OHAI-OK leads to another connection, and a second RTFM is final
+unless the server accepted a subscription meanwhile. Silence and KTHXBAI lead to another connection.
 
-With RESYNC each connection begins with a comparison of digests, so nothing that happened meanwhile is lost, and
-with the request for the rest of a file that was interrupted (`resuming`). An error in answer to that makes the
-client give up what it has of the file, and nothing else. A file that could not be stored (a full disk, a digest that
-does not fit) is asked for again in the same way.
+With RESYNC each connection begins with a comparison of digests, so changes that were missed arrive. The
+rest of an interrupted file is asked for first. If the server answers that with an error, the client
+discards its part of the file, and nothing else. A file that could not be stored is asked for again, too.
+
+Disk work is ordered in the `DiskQueue`. After a message, small chunks wait for the `Tick` that `deadline`
+asks for at once, so that everything that has come joins the batch. While too much waits for the disk,
+the client receives nothing, and does not take the silence for the server's.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from enum import Enum
+from math import inf
+from typing import Any
 
-import msgspec
-
-from specwire.generated.errors import DecodeError
-from specwire.generated.filemq import (
-    Cheezburger,
-    Hugz,
-    HugzOk,
-    IcanhazOk,
-    Kthxbai,
-    Nom,
-    Ohai,
-    OhaiOk,
-    Rtfm,
-    Srsly,
-    Wat,
-)
+from specwire.generated import filemq
 from specwire.generated.filemq.machine import ClientHandler, dispatch_to_client
-from specwire.runtime.filemq.actions import (
+from specwire.runtime.filemq import events
+from specwire.runtime.filemq.connection import (
+    ClientSettings,
+    ConfirmDeletions,
+    Effects,
+    Paths,
+    Subscribe,
+    ask_for_missing,
+    ask_next,
+    grant,
+    hugz_at,
+    make_connection,
+    pause_or_resume,
+    show_life,
+    subscribe,
+)
+from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialect, ErrorCommand
+from specwire.runtime.filemq.diskwork import (
+    AcceptDeletions,
+    AwaitFiles,
+    BatchDone,
     Checked,
     CheckInbox,
-    ClientAction,
-    Close,
-    Connect,
     Deleted,
-    DiscardFile,
+    DiskQueue,
     Failed,
     Held,
-    ListHeld,
+    Holdings,
     Outcome,
-    Report,
     Restored,
-    Send,
     Stored,
     Wrote,
 )
-from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialect, ErrorCommand, OutOfTurnError
-from specwire.runtime.filemq.events import (
-    FileDeleted,
-    FileReceived,
-    FileRestored,
-    PeerClosed,
-    PeerOpened,
-    Subscribed,
+from specwire.runtime.filemq.incoming import GapError, OverrunError
+from specwire.runtime.filemq.progress import LOOK_S, ProgressLooks, UnderWay
+from specwire.runtime.kernel.effects import Ask, Connect, DropPeer, Log, Stop
+from specwire.runtime.kernel.events import (
+    Answered,
+    Called,
+    Event,
+    MessageMalformed,
+    MessageReceived,
+    Noticed,
+    PeerDisconnected,
+    PeerId,
+    SendFailed,
+    Started,
+    Stopping,
+    Tick,
 )
-from specwire.runtime.filemq.intake import GapError, Intake, OverrunError
-from specwire.runtime.filemq.names import normalise_path
-from specwire.runtime.filemq.paths import Paths
-from specwire.runtime.filemq.progress import UnderWay
-from specwire.runtime.filemq.reconnecting import Reconnecting
-from specwire.runtime.filemq.resuming import Resuming
-from specwire.runtime.filemq.resync import INSIDE
-from specwire.runtime.filemq.subscribing import Subscribing
-from specwire.runtime.kernel.log import Refused
-from specwire.runtime.transport.backoff import Backoff
+from specwire.runtime.kernel.log import LogEvent, Refused
+from specwire.runtime.transport.backoff import Backoff, ReconnectPolicy
 
-WINDOW_OCTETS = 12 << 20
 ASKED_AGAIN = "it is asked for again"
 LONGEST_REPAIR_DELAY_S = 60.0
+NEVER_ANSWERED = "no answer at all: nothing speaks FILEMQ there, or the network lets nothing through"
 
 
 class Phase(Enum):
-    """Where a connection stands; see the module's text."""
+    """Phase of a connection; see the module's text."""
 
     OPENING = "opening"
     OPEN = "open"
@@ -93,313 +97,323 @@ class Phase(Enum):
     ENDED = "ended"
 
 
-class ClientEngine(ClientHandler[float, list[ClientAction]]):
-    """One subscriber, over as many connections as it takes.
-
-    `receive` and `obey` take whatever comes; the handler's methods take what the dialog allows, with the time.
+class ClientEngine(ClientHandler[float, Effects]):
+    """One subscriber, over as many connections as necessary. The methods `on_…` handle the server's commands.
 
     Args:
-        paths: virtual paths to subscribe to.
-        resync: ask for everything under the paths that the inbox does not hold, at each connection; without
-            it only files that change from now on arrive.
-        window_octets: content that may be under way or wait for the disk; where the dialect's servers want
-            endless credit, it is the shell that keeps `pending_octets` within it.
-        timers: seconds by name (``heartbeat``, ``expiry``, ``reconnect``); default: the dialect's.
-        server: how reports name the server.
-        check_s: how often the inbox is compared with what was received.
-        marks: the folders that the inbox lies in, see `INSIDE`.
+        new_identity: returns the routing id of a new connection.
 
     Raises:
         ValueError: nobody can subscribe to one of the paths.
     """
 
     def __init__(
-        self,
-        paths: Sequence[str],
-        *,
-        resync: bool = True,
-        window_octets: int = WINDOW_OCTETS,
-        timers: Mapping[str, float] | None = None,
-        dialect: Dialect = FILEMQ,
-        server: str = "server",
-        check_s: float = math.inf,
-        marks: str = "",
+        self, settings: ClientSettings, dialect: Dialect = FILEMQ, *, new_identity: Callable[[], bytes]
     ) -> None:
         self.phase = Phase.WAITING
-        self.connection = 0
-        self._dialect, self._habits, self._server = dialect, dialect.habits, server
-        if marks:
-            self._habits = msgspec.structs.replace(
-                self._habits, options=(*self._habits.options, (INSIDE, marks))
-            )
-        self._paths = Paths(paths, dialect.habits)
-        times = {**dialect.timers, **(timers or {})}
+        self._settings, self._dialect, self._new_identity = settings, dialect, new_identity
+        self._paths = Paths(settings.paths, dialect.habits)
+        times = {**dialect.timers, **settings.timers}
         self._heartbeat_s, self._expiry_s = times["heartbeat"], times["expiry"]
-        self._reconnecting = Reconnecting(first_s=times["reconnect"], calm_s=2 * self._expiry_s)
+        self._reconnect = ReconnectPolicy(first_s=times["reconnect"], calm_s=2 * self._expiry_s)
         self._repair = Backoff(first_s=times["reconnect"], longest_s=LONGEST_REPAIR_DELAY_S, calm_s=60.0)
-        self._repair_at: float | None = None
-        self._check_s, self._check_at = check_s, math.inf
-        self._resync, self._window_octets = resync, window_octets
-        self._begin_connection(0.0)
+        self._reconnect_at = self._repair_at = self._check_at = self._look_at = inf
+        self._may_follow_rtfm = True
+        self._looks = ProgressLooks()
+        self._disk, self._holdings = DiskQueue(), Holdings()
+        self._stopping: str | None = None
+        self._peer: PeerId | None = None  # of a connection that has not ended
+        self._connection = make_connection(0, settings, dialect, self._paths, 0.0)
 
-    def _begin_connection(self, now: float) -> None:
-        self._dialog = self._dialect.open_dialog("C")
-        self._resuming = Resuming(self.connection, self._habits, resync=self._resync)
-        self._intake = Intake(
-            self.connection,
-            window_octets=self._window_octets,
-            habits=self._habits,
-            screen=self._paths.screen,
-            resuming=self._resuming,
-        )
-        self._subscribing = Subscribing(resync=self._resync, habits=self._habits)
-        self._heard = self._sent = now
-        self._asked_for_life = False
+    # ---- what the program reads
 
     @property
     def pending_octets(self) -> int:
         """Content of this connection that was received and is not on the disk yet."""
-        return self._intake.pending_octets
+        return self._connection.intake.pending_octets
 
     @property
     def under_way(self) -> UnderWay | None:
-        """The file that is coming in, None where there is none."""
-        return self._intake.under_way
+        """The file that is arriving, with its rate."""
+        file = self._connection.intake.under_way
+        return file and self._looks.rated(file)
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """What is subscribed to, whether or not there is a connection."""
+        """Paths to subscribe to, with or without a connection."""
         return tuple(self._paths)
 
-    # ---- requests
+    @property
+    def holdings(self) -> Mapping[str, str]:
+        """SHA-1 by name of the files in the inbox under the paths, as far as they were listed."""
+        return self._holdings.digests
 
-    def open(self, now: float) -> list[ClientAction]:
-        """Open a connection."""
-        self.connection += 1
-        self._begin_connection(now)
-        self.phase = Phase.OPENING
-        return [Connect(self.connection), self._send(Ohai(), now)]
+    def check_path(self, path: str) -> str:
+        """Return a path for `Subscribe`; raises ValueError if nobody can subscribe to it."""
+        return self._paths.check(path)
 
-    def subscribe(self, path: str, now: float) -> list[ClientAction]:
-        """Subscribe to a further path; raises ValueError where nobody can."""
-        self._paths.add(path)
-        if self.phase is not Phase.OPEN:
-            return []
-        self._subscribing.add(normalise_path(path))
-        return self._ask_next(now)
+    # ---- events
 
-    def close(self, now: float) -> list[ClientAction]:
-        """Say KTHXBAI and end."""
-        if self.phase is Phase.ENDED:
-            return []
-        peered = self.phase is Phase.OPEN  # before OHAI-OK there is nothing to say goodbye to
-        farewell: list[ClientAction] = [self._send(Kthxbai(), now)] if peered else []
-        return [*farewell, *self._end("closed by request")]
+    def deadline(self) -> float | None:
+        """Return when the host must call `handle` with `Tick`; see `Engine`."""
+        if self._disk.is_ready:
+            return -inf
+        times = [self._look_at, self._holdings.deadline]
+        connection = self._connection
+        match self.phase:
+            case Phase.WAITING:
+                times.append(self._reconnect_at)
+            case Phase.OPENING:
+                times.append(connection.heard_at + self._expiry_s)
+            case Phase.OPEN:
+                times += (connection.heard_at + self._expiry_s, self._repair_at, self._check_at)
+                times.append(hugz_at(connection, self._heartbeat_s))
+        at = min(times)
+        return None if at == inf else at
 
-    # ---- what comes in
+    def handle(self, event: Event, now: float) -> Effects:
+        """Handle an event; see `Engine`."""
+        effects = self._react(event, now)
+        if self._disk.is_ready:
+            batch = self._disk.take_batch(gather=isinstance(event, MessageReceived))
+            effects += () if batch is None else (Ask(batch),)
+        if self._peer is not None:
+            effects += pause_or_resume(self._connection, self._disk, now)
+        if self._holdings.has_calls:
+            effects += self._holdings.answers(now)
+        if self._stopping is not None and self._disk.is_idle:
+            effects.append(Stop(self._stopping))
+        return effects
 
-    def receive(self, frames: Sequence[bytes], now: float) -> list[ClientAction]:
-        """Take a message from the server, whatever its octets are."""
-        try:
-            commands = self._dialect.decode(frames)
-        except DecodeError as error:
-            return [Report(Refused(error.message_name or "a message", str(error)))]
-        return [action for command in commands for action in self.obey(command, now)]
+    def _react(self, event: Event, now: float) -> Effects:
+        match event:
+            case MessageReceived(peer=peer, message=message):
+                return self._receive(message, now) if peer == self._peer else []
+            case Answered(value=BatchDone(outcomes=outcomes, pending=pending)):
+                self._disk.end_batch(pending=pending)
+                return [effect for outcome in outcomes for effect in self._on_outcome(outcome, now)]
+            case Answered(failure=failure):  # a fault, not an error of the disk, which is an outcome
+                self._disk.fail()
+                return self._close(f"the disk work has failed: {failure}", now)
+            case Tick():
+                return self._tick(now)
+            case PeerDisconnected(peer=peer, reason=reason) if peer == self._peer:
+                self._connection.is_silent = False
+                return self._lose(reason, now)
+            case MessageMalformed(peer=peer, error=error) if peer == self._peer:
+                self._connection.is_silent = False
+                return [Log(Refused(error.message_name or "a message", str(error)))]
+            case SendFailed(peer=peer, reason=reason) if peer == self._peer:
+                return self._end(f"a command cannot be sent: {reason}")
+            case Noticed(value=value):
+                return self._on_notice(value, now)
+            case Called(call=call, request=AwaitFiles() as request):
+                self._holdings.wait(call, request, now)
+            case Started():
+                return self._open(now)
+            case Stopping(reason=reason):
+                self._stopping = reason
+                return self._close("closed by request", now)
+        return []
 
-    def obey(self, command: Command, now: float) -> list[ClientAction]:
-        """Take a decoded command from the server."""
-        if self.phase not in (Phase.OPENING, Phase.OPEN):
-            return []
-        self._heard = now
-        violation = self._dialog.receive(command)
-        if violation is not None and not isinstance(command, ErrorCommand):
-            return [Report(Refused(command.NAME, str(violation)))]
-        if isinstance(command, ErrorCommand) and self._subscribing.resuming:
-            reason = f"the server does not go on with a file: {command.reason}"
-            return [*self._resuming.give_up(), *self._lose(reason, now)]
+    def _on_notice(self, notice: Any, now: float) -> Effects:
+        match notice:
+            case Subscribe(path=path):
+                self._paths.add(path)
+                if self.phase is Phase.OPEN:
+                    return subscribe(self._connection, self._disk, [path], now)
+            case ConfirmDeletions():
+                self._disk.order(AcceptDeletions(self._connection.number))
+        return []
+
+    def _ask_for_all(self, now: float) -> Effects:
+        """Subscribe to every path, which compares everything with the server."""
+        return subscribe(self._connection, self._disk, self._paths, now)
+
+    # ---- commands of the server
+
+    def _receive(self, command: Command, now: float) -> Effects:
+        connection = self._connection
+        connection.heard_at, connection.is_silent = now, False
+        violation = connection.dialog.receive(command)
+        if isinstance(command, ErrorCommand):
+            if connection.subscribing.is_resuming:
+                for order in connection.resuming.give_up():
+                    self._disk.order(order)
+                return self._lose(f"the server does not go on with a file: {command.reason}", now)
+        elif violation is not None:
+            return [Log(Refused(command.NAME, str(violation)))]
         return dispatch_to_client(self, command, now)
 
-    def on_ohai_ok(self, message: OhaiOk, now: float) -> list[ClientAction]:
+    def on_ohai_ok(self, message: filemq.OhaiOk, now: float) -> Effects:
         """Grant credit and subscribe."""
         self.phase = Phase.OPEN
-        if self._check_at == math.inf:
-            self._check_at = now + self._check_s
-        for path in self._paths:
-            self._subscribing.add(path)
-        return [Report(PeerOpened(self._server)), *self._grant(now), *self._ask_next(now)]
+        if self._check_at == inf:
+            self._check_at = now + self._settings.check_s
+        opened = Log(events.PeerOpened(self._settings.endpoint))
+        return [opened, *grant(self._connection, now), *self._ask_for_all(now)]
 
-    def on_icanhaz_ok(self, message: IcanhazOk, now: float) -> list[ClientAction]:
-        """Go on with the next parts of the cache, or the next path."""
-        self._reconnecting.was_of_use()
-        commands = self._subscribing.confirm()
-        if not self._subscribing.done:
-            return [self._send(command, now) for command in commands]
-        path = self._subscribing.finish()
-        return [*([Report(Subscribed(path))] if path else []), *self._ask_next(now)]
+    def on_icanhaz_ok(self, message: filemq.IcanhazOk, now: float) -> Effects:
+        """Send the next parts of the cache, or subscribe to the next path."""
+        self._may_follow_rtfm = True
+        connection = self._connection
+        commands = connection.subscribing.confirm()
+        if not connection.subscribing.is_done:
+            return [connection.send(command, now) for command in commands]
+        path = connection.subscribing.finish()
+        subscribed: Effects = [Log(events.Subscribed(path))] if path else []
+        return [*subscribed, *ask_next(connection, self._disk, now)]
 
-    def on_cheezburger(self, message: Cheezburger, now: float) -> list[ClientAction]:
-        """Hand content to the disk."""
+    def on_cheezburger(self, message: filemq.Cheezburger, now: float) -> Effects:
+        """Order disk work for content."""
         try:
-            steps = self._intake.take(message)
+            steps = self._connection.intake.take(message)
         except OverrunError as error:
             return self._end(str(error))
         except GapError as error:
             return self._lose(str(error), now)
-        actions: list[ClientAction] = []
+        effects: Effects = []
         for step in steps:
-            actions += self._take_failure(step, now) if isinstance(step, Failed) else [step]
-        return [*actions, *self._grant(now)]
+            if isinstance(step, Failed):
+                effects += self._on_failure(step, now)
+            elif isinstance(step, LogEvent):
+                effects.append(Log(step))
+            else:
+                self._disk.order(step)
+        if self._look_at == inf:
+            self._look(now)
+        return [*effects, *grant(self._connection, now)]
 
-    def on_hugz(self, message: Hugz, now: float) -> list[ClientAction]:
-        """Show life."""
-        return [self._send(HugzOk(), now)]
+    def on_hugz(self, message: filemq.Hugz, now: float) -> Effects:
+        """Answer the heartbeat."""
+        return [self._connection.send(filemq.HugzOk(), now)]
 
-    def on_hugz_ok(self, message: HugzOk, now: float) -> list[ClientAction]:
-        """Be content: every message is a sign of life already."""
-        self._asked_for_life = False
+    def on_hugz_ok(self, message: filemq.HugzOk, now: float) -> Effects:
+        """Note the answer; every message shows that the server is there."""
+        self._connection.awaits_life = False
         return []
 
-    def on_kthxbai(self, message: Kthxbai, now: float) -> list[ClientAction]:
+    def on_kthxbai(self, message: filemq.Kthxbai, now: float) -> Effects:
         """Connect again later."""
         return self._lose("the server said KTHXBAI", now)
 
-    def on_srsly(self, message: Srsly, now: float) -> list[ClientAction]:
-        """Give up."""
+    def on_srsly(self, message: filemq.Srsly, now: float) -> Effects:
+        """End: the server refuses this client."""
         return self._end(f"refused: {message.reason}")
 
-    def on_rtfm(self, message: Rtfm, now: float) -> list[ClientAction]:
-        """Try once more on a fresh connection, unless it is the version that does not fit."""
+    def on_rtfm(self, message: filemq.Rtfm, now: float) -> Effects:
+        """Connect once more, unless the server speaks another version."""
         if self.phase is Phase.OPENING:
             return self._end(f"the server does not speak this version: {message.reason}")
-        if not self._reconnecting.may_follow_rtfm():
+        if not self._may_follow_rtfm:
             return self._end(f"the server expected something else, twice: {message.reason}")
+        self._may_follow_rtfm = False
         return self._lose(f"the server expected something else: {message.reason}", now)
 
-    def on_wat(self, message: Wat, now: float) -> list[ClientAction]:
-        """Give up the path that was asked for; without one, give up."""
-        sentence = f"the server cannot read our commands: {message.reason}"
-        path = self._subscribing.finish()
+    def on_wat(self, message: filemq.Wat, now: float) -> Effects:
+        """Remove the path that was asked for; end if there is none, or no other."""
+        reason = f"the server cannot read our commands: {message.reason}"
+        path = self._connection.subscribing.finish()
         if path is None or self._paths == [path]:
-            return self._end(sentence)
+            return self._end(reason)
         self._paths.remove(path)
-        return [Report(Refused(path, message.reason)), *self._lose(sentence, now)]
+        return [Log(Refused(path, message.reason)), *self._lose(reason, now)]
 
-    # ---- the disk and the clock
+    # ---- outcomes of disk work
 
-    def settle(self, outcome: Outcome, now: float) -> list[ClientAction]:
-        """Take the outcome of disk work."""
-        current = outcome.connection == self.connection and self.phase is Phase.OPEN
+    def _on_outcome(self, outcome: Outcome, now: float) -> Effects:
+        """Handle an outcome; one of an earlier connection changes nothing of this one."""
+        is_current = outcome.connection == self._connection.number and self.phase is Phase.OPEN
+        self._holdings.apply(outcome)
         match outcome:
-            case Wrote(octets=octets) if current:
-                self._intake.finish(octets)
-                return self._grant(now)
-            case Held() if current:
-                return self._ask_for_missing(outcome, now)
+            case Wrote(octets=octets) if is_current:
+                self._connection.intake.finish(octets)
+                return grant(self._connection, now)
+            case Held() if is_current:
+                return ask_for_missing(self._connection, self._disk, outcome, now)
             case Stored(name=name, size=size, sha1=sha1, verified=verified, copy=copy):
-                return [Report(FileReceived(name, size, sha1, verified, copy))]
+                return [Log(events.FileReceived(name, size, sha1, verified, copy))]
             case Deleted(name=name, copy=copy):
-                return [Report(FileDeleted(name, copy))]
+                return [Log(events.FileDeleted(name, copy))]
             case Restored(name=name, sha1=sha1):
-                return [Report(FileRestored(name, sha1))]
-            case Checked(repair=repair):
-                self._check_at = now + self._check_s
-                repair = repair and current and self._resync and self._habits.deletes_reliably
-                return self._list_again(now) if repair else []
+                return [Log(events.FileRestored(name, sha1))]
             case Failed():
-                return self._take_failure(outcome, now)
+                return self._on_failure(outcome, now)
+            case Checked(repair=repair):
+                self._check_at = now + self._settings.check_s
+                if repair and is_current and self._settings.resync and self._dialect.habits.deletes_reliably:
+                    return self._ask_for_all(now)
         return []
 
-    def lost(self, reason: str, now: float) -> list[ClientAction]:
-        """The connection is gone, or none could be made: open another after a while."""
-        return self._lose(reason, now) if self.phase in (Phase.OPENING, Phase.OPEN) else []
+    def _on_failure(self, failed: Failed, now: float) -> Effects:
+        """Ask for the file again after a while, if it may be stored then."""
+        if not (failed.again and self._settings.resync):
+            return [Log(Refused(failed.name, failed.reason))]
+        if self._repair_at == inf:
+            self._repair_at = self._repair.next_try(now)
+        return [Log(Refused(failed.name, f"{failed.reason}; {ASKED_AGAIN}"))]
 
-    def excuse_silence(self, now: float) -> None:
-        """Nothing was heard because nobody listened: the socket is paused until the disk has caught up."""
-        self._heard = now
-        self._asked_for_life = False  # what we said does not count as unanswered, so we go on saying it
+    # ---- time
 
-    def tick(self, now: float) -> list[ClientAction]:
-        """Let time pass: heartbeats, an end to a silent connection, a new one, files asked for again."""
+    def _tick(self, now: float) -> Effects:
+        effects: Effects = self._look(now) if now >= self._look_at else []
+        connection = self._connection
+        if connection.is_paused:
+            connection.heard_at = now
+        match self.phase:
+            case Phase.WAITING if now >= self._reconnect_at:
+                effects += self._open(now)
+            case Phase.OPENING | Phase.OPEN if now >= connection.heard_at + self._expiry_s:
+                effects += self._lose(f"silent for {now - connection.heard_at:.1f} s", now)
+            case Phase.OPEN:
+                effects += show_life(connection, self._heartbeat_s, now)
+                if now >= self._repair_at:
+                    self._repair_at = inf
+                    effects += self._ask_for_all(now)
+                if now >= self._check_at:
+                    self._check_at = inf  # until this comparison has ended
+                    self._disk.order(CheckInbox(connection.number))
+        return effects
+
+    def _look(self, now: float) -> Effects:
+        """Report the progress of the arriving file, once a second as long as there is one."""
+        file = self._connection.intake.under_way
+        self._look_at = inf if file is None else now + LOOK_S
+        return [Log(event) for event in self._looks.look([] if file is None else [file], now)]
+
+    # ---- connections
+
+    def _open(self, now: float) -> Effects:
+        number = self._connection.number + 1
+        connection = make_connection(number, self._settings, self._dialect, self._paths, now)
+        self._connection, self._peer, self.phase = connection, connection.peer, Phase.OPENING
+        connect = Connect(connection.peer, self._settings.endpoint, self._new_identity())
+        return [connect, connection.send(filemq.Ohai(), now)]
+
+    def _lose(self, reason: str, now: float) -> Effects:
+        """Close the connection, and open another one later."""
+        at, text = self._reconnect.fail(reason, now, answered=self.phase is Phase.OPEN)
+        self._reconnect_at, self.phase = at, Phase.WAITING
+        if text and self._connection.is_silent:
+            text = f"{text}, {NEVER_ANSWERED}"
+        news: Effects = [Log(events.PeerClosed(self._settings.endpoint, text))] if text else []
+        return [*self._disconnect(), *news]
+
+    def _close(self, reason: str, now: float) -> Effects:
+        """Say KTHXBAI and end."""
         if self.phase is Phase.ENDED:
             return []
-        if self.phase is Phase.WAITING:
-            return self.open(now) if now >= self._reconnecting.at else []
-        silence = now - self._heard
-        if silence >= self._expiry_s:
-            return self._lose(f"silent for {silence:.1f} s", now)
-        if self.phase is Phase.OPENING:
-            return []
-        return [*self._ask_for_life(now), *self._ask_again(now), *self._check_inbox(now)]
+        farewell: Effects = [self._connection.send(filemq.Kthxbai(), now)] if self.phase is Phase.OPEN else []
+        return [*farewell, *self._end(reason)]
 
-    # ---- subscribing
-
-    def _ask_next(self, now: float) -> list[ClientAction]:
-        step = self._subscribing.begin()
-        if step is None:
-            return []
-        return [ListHeld(self.connection, step) if isinstance(step, str) else self._send(step, now)]
-
-    def _ask_for_missing(self, held: Held, now: float) -> list[ClientAction]:
-        rest = self._resuming.ask(held.unfinished, self._paths)
-        if isinstance(rest, DiscardFile):
-            return [rest, *self._ask_for_missing(held, now)]
-        commands = self._subscribing.held(held.path, held.digests, rest)
-        return [self._send(command, now) for command in commands]
-
-    # ---- content
-
-    def _grant(self, now: float) -> list[ClientAction]:
-        credit = self._intake.grant()
-        return [self._send(Nom(credit=credit), now)] if credit else []
-
-    def _take_failure(self, failed: Failed, now: float) -> list[ClientAction]:
-        if not (failed.again and self._resync):
-            return [Report(Refused(failed.name, failed.reason))]
-        if self._repair_at is None:
-            self._repair_at = self._repair.next_try(now)
-        return [Report(Refused(failed.name, f"{failed.reason}; {ASKED_AGAIN}"))]
-
-    def _ask_again(self, now: float) -> list[ClientAction]:
-        if self._repair_at is None or now < self._repair_at:
-            return []
-        self._repair_at = None
-        return self._list_again(now)
-
-    def _list_again(self, now: float) -> list[ClientAction]:
-        """Compare everything with the server again."""
-        for path in self._paths:
-            self._subscribing.add(path)
-        return self._ask_next(now)
-
-    def _check_inbox(self, now: float) -> list[ClientAction]:
-        if now < self._check_at:
-            return []
-        self._check_at = math.inf  # until this one has ended
-        return [CheckInbox(self.connection)]
-
-    # ---- the connection
-
-    def _ask_for_life(self, now: float) -> list[ClientAction]:
-        if self._asked_for_life or now - self._sent < self._heartbeat_s:
-            return []
-        self._asked_for_life = True
-        return [self._send(Hugz(), now)]
-
-    def _lose(self, reason: str, now: float) -> list[ClientAction]:
-        told = self._reconnecting.lose(reason, now, answered=self.phase is Phase.OPEN)
-        self.phase = Phase.WAITING
-        news = [] if told is None else [Report(PeerClosed(self._server, told))]
-        return [*self._disconnect(reason), *news]
-
-    def _end(self, reason: str) -> list[ClientAction]:
+    def _end(self, reason: str) -> Effects:
         self.phase = Phase.ENDED
-        return [*self._disconnect(reason), Report(PeerClosed(self._server, reason, final=True))]
+        return [*self._disconnect(), Log(events.PeerClosed(self._settings.endpoint, reason, final=True))]
 
-    def _disconnect(self, reason: str) -> list[ClientAction]:
-        return [*self._intake.stop(), Close(reason)]
-
-    def _send(self, command: Command, now: float) -> Send:
-        if violation := self._dialog.send(command):
-            raise OutOfTurnError(str(violation))
-        self._sent = now
-        return Send(command)
+    def _disconnect(self) -> Effects:
+        for order in self._connection.intake.stop():
+            self._disk.order(order)
+        if self._peer is None:
+            return []
+        drop, self._peer = DropPeer(self._peer), None
+        return [drop]

@@ -1,118 +1,312 @@
-"""The client's way to its server: one socket at a time, a fresh one for each peering.
+"""One connection of a client to its server: its state and its rules, and the settings of a client.
 
-What goes over it is counted and captured here; what it means is the engine's part.
+A path is subscribed to with one ICANHAZ. With RESYNC there may be several: for more files than fit in
+one cache, and before them the request for the rest of an interrupted file. The commands of one path do
+not wait for each other, up to a limit of the dialect. The next path waits for the last ICANHAZ-OK of
+the path before it, so an error can be attributed to a path.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from math import inf
 
-from specwire.runtime.capture.recorder import Recorder
-from specwire.runtime.filemq.counters import Counters
-from specwire.runtime.filemq.credentials import ClientSecurity
-from specwire.runtime.filemq.dialect import Command, Dialect
-from specwire.runtime.transport.context import TransportContext
-from specwire.runtime.transport.dealer import Dealer
-from specwire.runtime.transport.serverkeys import ServerKeys
+import msgspec
 
-LINGER_S = 0.5
+from specwire.generated.filemq import Hugz, Icanhaz, Nom
+from specwire.runtime.filemq.dialect import Command, Dialect, Dialog, Habits, OutOfTurnError
+from specwire.runtime.filemq.diskwork import DiscardFile, DiskQueue, Held, ListHeld
+from specwire.runtime.filemq.incoming import Intake
+from specwire.runtime.filemq.names import covers, fault_in_name, fault_in_path, normalise_path
+from specwire.runtime.filemq.resync import INSIDE, RESUME_FROM_OCTETS, Resuming, resync_commands
+from specwire.runtime.kernel.effects import HostEffect, PauseReceiving, Send
+from specwire.runtime.kernel.events import PeerId
+
+WINDOW_OCTETS = 12 << 20
+MAX_BACKLOG = 2000
+"""With so many orders waiting for the disk, nothing is received."""
+
+Effects = list[HostEffect]
 
 
-class Connection:
-    """Opens and closes the socket to one server; there is none until `open`.
-
-    Args:
-        endpoint: the server's.
-        on_message: called with the frames of each message.
-        on_lost: called with the reason where there is no connection (any more), after all messages that came.
-        tap: gets every message, in both directions.
-        security: how this client proves who it is, and which server it expects.
+class ClientSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of a client.
 
     Attributes:
-        silent: the server has said nothing on this connection, and nothing else is known of it.
+        endpoint: of the server.
+        paths: virtual paths to subscribe to.
+        resync: at each connection, ask for everything that the inbox lacks; otherwise only files that
+            change from now on arrive.
+        window_octets: content that may be on the way or wait for the disk.
+        timers: seconds by name (``heartbeat``, ``expiry``, ``reconnect``), instead of the dialect's.
+        check_s: time between two comparisons of the inbox with what was received.
+        marks: marks of the folders that contain the inbox, see `INSIDE`.
+        resume_from_octets: size from which an interrupted file is kept.
     """
 
-    def __init__(
-        self,
-        endpoint: str,
-        on_message: Callable[[list[bytes]], None],
-        on_lost: Callable[[str], None],
-        *,
-        dialect: Dialect,
-        counters: Counters,
-        tap: Recorder | None,
-        security: ClientSecurity,
-    ) -> None:
-        self.silent = True
-        self._endpoint, self._on_message, self._on_lost = endpoint, on_message, on_lost
-        self._dialect, self._counters, self._tap = dialect, counters, tap
-        self._keys = ServerKeys(security)
-        self._context = TransportContext()
-        self._dealer: Dealer | None = None
-        self._conversation = ""
+    endpoint: str
+    paths: Sequence[str]
+    resync: bool = True
+    window_octets: int = WINDOW_OCTETS
+    timers: Mapping[str, float] = {}
+    check_s: float = inf
+    marks: str = ""
+    resume_from_octets: int = RESUME_FROM_OCTETS
 
-    def open(self) -> None:
-        """Drop the connection there is and open a fresh one, with a new routing id; raises TransportError."""
-        self.drop()
-        # Both sides' taps can tell that it is one connection. An id that begins with NUL is one of libzmq's own.
-        routing_id = b"\x01" + os.urandom(7)
-        self._conversation = routing_id.hex()
-        self.silent = True
-        self._dealer = Dealer(
-            self._context,
-            self._endpoint,
-            on_message=self._receive,
-            on_sent=self._sent,
-            on_lost=self._lose,
-            high_water=self._dialect.habits.queue_messages,
-            security=self._keys.next(),
-            identity=routing_id,
-        )
 
-    def drop(self) -> None:
-        """Close the connection there is; what was said last is still sent."""
-        dealer, self._dealer = self._dealer, None
-        if dealer is not None:
-            dealer.close(linger_s=LINGER_S)
+class Subscribe(msgspec.Struct, frozen=True):
+    """Notice: subscribe to another path, too, as `Paths.check` returns it."""
 
-    async def close(self) -> None:
-        """Close for good."""
-        self.drop()
-        await self._context.close()
+    path: str
 
-    def send(self, command: Command) -> None:
-        """Send where there is a connection."""
-        if self._dealer is not None:
-            self._dealer.send(self._dialect.encode(command))
 
-    def listen(self, wanted: bool) -> None:
-        """Receive or not: what is not received waits at the server."""
-        if self._dealer is None:
-            return
-        if wanted:
-            self._dealer.resume()
-        else:
-            self._dealer.pause()
+class ConfirmDeletions(msgspec.Struct, frozen=True):
+    """Notice: perform the withheld deletions, and the next ones, however many there are."""
 
-    def _receive(self, frames: list[bytes]) -> None:
-        self.silent = False
-        self._keys.heard()
-        self._counters.count_in(frames)
-        self._record("S", frames)
-        self._on_message(frames)
 
-    def _lose(self, reason: str) -> None:
-        self.silent = False
-        self._keys.lost()
-        self._on_lost(reason)
+class Paths(list[str]):
+    """Normalised virtual paths, each once, in the order in which they were added."""
 
-    def _sent(self, frames: Sequence[bytes]) -> None:
-        self._counters.count_out(frames)
-        self._record("C", frames)
+    def __init__(self, paths: Iterable[str], habits: Habits) -> None:
+        """Add `paths`; raises ValueError as `check` does."""
+        super().__init__()
+        self._longest_octets, self._server_filters = habits.longest_name_octets, habits.server_filters
+        for path in paths:
+            self.add(self.check(path))
 
-    def _record(self, sender: str, frames: Sequence[bytes]) -> None:
-        if self._tap is not None:
-            self._tap.record(
-                sender=sender, peer=self._endpoint, conversation=self._conversation, frames=frames
-            )
+    def check(self, path: str) -> str:
+        """Return a path in its normal form; raises ValueError if nobody can subscribe to it."""
+        normal = normalise_path(path)
+        fault = fault_in_path(normal, self._longest_octets)
+        if fault is not None:
+            raise ValueError(f"{path!r} {fault}")
+        return normal
+
+    def add(self, path: str) -> None:
+        """Add a path in its normal form."""
+        if path not in self:
+            self.append(path)
+
+    def fault_in_file(self, name: str) -> str | None:
+        """Return why a file of the server is refused; None if it is accepted, "" if it is ignored."""
+        fault = fault_in_name(name, self._longest_octets)
+        if fault is None and not any(covers(path, name) for path in self):
+            return "is under no path that was subscribed to" if self._server_filters else ""
+        return fault
+
+
+class Subscribing:
+    """Paths still to be subscribed to on one connection, and the one that is asked for.
+
+    Attributes:
+        asking: the path that is asked for.
+    """
+
+    def __init__(self, *, resync: bool, habits: Habits) -> None:
+        self.asking: str | None = None
+        self._resync, self._habits = resync, habits
+        self._paths: deque[str] = deque()
+        self._commands: Iterator[Icanhaz]
+        self._begin_path()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all commands for the path that is asked for were accepted."""
+        return self._sent > 0 and self._sent == self._accepted
+
+    @property
+    def is_resuming(self) -> bool:
+        """Whether the next answer is the answer to the request for the rest of a file."""
+        return self._sent > self._accepted == self._resume_at
+
+    def add(self, path: str) -> None:
+        """Queue a path, unless it waits already."""
+        if path not in self._paths:
+            self._paths.append(path)
+
+    def begin(self) -> Icanhaz | str | None:
+        """Begin the next path.
+
+        Returns:
+            the command to send; or the path of which the files must be listed for `ask`; or None if a
+            path is being asked for, or none is left.
+        """
+        if self.asking is not None or not self._paths:
+            return None
+        self.asking = self._paths.popleft()
+        if self._resync:
+            return self.asking
+        self._sent = 1
+        return Icanhaz(path=self.asking, options=self._habits.options, cache=())
+
+    def ask(self, path: str, digests: Mapping[str, str], rest: Sequence[Icanhaz]) -> list[Icanhaz]:
+        """Return the first commands for `path`, under which the inbox holds files with these digests.
+
+        Args:
+            rest: commands that go first; the last one asks for the rest of a file.
+        """
+        if path != self.asking or self._sent:
+            return []
+        self._resume_at = len(rest) - 1
+        self._commands = chain(rest, resync_commands(path, digests, self._habits))
+        return self._take_commands()
+
+    def confirm(self) -> list[Icanhaz]:
+        """Note an ICANHAZ-OK; return the next commands for the same path."""
+        if self._sent == self._accepted:
+            return []
+        self._accepted += 1
+        return self._take_commands()
+
+    def finish(self) -> str | None:
+        """End the path that is asked for, and return it."""
+        path, self.asking = self.asking, None
+        self._begin_path()
+        return path
+
+    def _begin_path(self) -> None:
+        self._commands = iter(())
+        self._sent = self._accepted = 0
+        self._resume_at = -1
+
+    def _take_commands(self) -> list[Icanhaz]:
+        room = self._habits.cache.in_flight - (self._sent - self._accepted)
+        commands = list(islice(self._commands, room))
+        self._sent += len(commands)
+        return commands
+
+
+@dataclass(eq=False)
+class Connection:
+    """One connection.
+
+    Attributes:
+        number: counts connections; orders for the disk carry it.
+        heard_at, sent_at: time of the last command in each direction.
+        is_silent: neither the server nor the network has given an answer yet.
+        awaits_life: HUGZ was sent, and HUGZ-OK has not come.
+        is_paused: nothing is received until the disk has caught up.
+    """
+
+    number: int
+    peer: PeerId
+    dialog: Dialog
+    paths: Paths
+    resuming: Resuming
+    intake: Intake
+    subscribing: Subscribing
+    window_octets: int
+    heard_at: float
+    sent_at: float
+    is_silent: bool = True
+    awaits_life: bool = False
+    is_paused: bool = False
+
+    def send(self, command: Command, now: float) -> Send:
+        """Return the effect that sends a command; raises OutOfTurnError if it is not allowed here."""
+        if violation := self.dialog.send(command):
+            raise OutOfTurnError(str(violation))
+        self.sent_at = now
+        return Send(self.peer, command)
+
+
+def make_connection(
+    number: int, settings: ClientSettings, dialect: Dialect, paths: Paths, now: float
+) -> Connection:
+    """Return a connection that begins now."""
+    habits = dialect.habits
+    if settings.marks:
+        habits = msgspec.structs.replace(habits, options=(*habits.options, (INSIDE, settings.marks)))
+    resuming = Resuming(
+        number,
+        habits,
+        is_possible=habits.resumes and settings.resync,
+        from_octets=settings.resume_from_octets,
+    )
+    intake = Intake(
+        number,
+        window_octets=habits.credit_octets or settings.window_octets,
+        counts_commands=habits.counts_commands,
+        fault_in_file=paths.fault_in_file,
+        resuming=resuming,
+    )
+    return Connection(
+        number=number,
+        peer=PeerId(f"server-{number}"),
+        dialog=dialect.open_dialog("C"),
+        paths=paths,
+        resuming=resuming,
+        intake=intake,
+        subscribing=Subscribing(resync=settings.resync, habits=habits),
+        window_octets=settings.window_octets,
+        heard_at=now,
+        sent_at=now,
+    )
+
+
+# ---- subscriptions and credit
+
+
+def subscribe(connection: Connection, disk: DiskQueue, paths: Iterable[str], now: float) -> Effects:
+    """Subscribe to paths, or compare their files again; later, if a path is being asked for."""
+    for path in paths:
+        connection.subscribing.add(path)
+    return ask_next(connection, disk, now)
+
+
+def ask_next(connection: Connection, disk: DiskQueue, now: float) -> Effects:
+    """Ask for the next path, if it is its turn: first for the files that the inbox holds."""
+    match connection.subscribing.begin():
+        case None:
+            return []
+        case str(path):
+            disk.order(ListHeld(connection.number, path))
+            return []
+        case command:
+            return [connection.send(command, now)]
+
+
+def ask_for_missing(connection: Connection, disk: DiskQueue, held: Held, now: float) -> Effects:
+    """Ask for what the inbox lacks, now that it was listed."""
+    rest = connection.resuming.ask(held.unfinished, connection.paths)
+    if isinstance(rest, DiscardFile):
+        disk.order(rest)
+        rest = ()
+    commands = connection.subscribing.ask(held.path, held.digests, rest)
+    return [connection.send(command, now) for command in commands]
+
+
+def grant(connection: Connection, now: float) -> Effects:
+    """Grant the credit that the window has room for."""
+    credit = connection.intake.grant()
+    return [connection.send(Nom(credit=credit), now)] if credit else []
+
+
+# ---- time
+
+
+def hugz_at(connection: Connection, heartbeat_s: float) -> float:
+    """Return when HUGZ is due. A paused connection does not wait for the answer to the last one."""
+    if connection.awaits_life and not connection.is_paused:
+        return inf
+    return connection.sent_at + heartbeat_s
+
+
+def show_life(connection: Connection, heartbeat_s: float, now: float) -> Effects:
+    """Send HUGZ if it is due."""
+    if now < hugz_at(connection, heartbeat_s):
+        return []
+    connection.awaits_life = True
+    return [connection.send(Hugz(), now)]
+
+
+def pause_or_resume(connection: Connection, disk: DiskQueue, now: float) -> Effects:
+    """Receive nothing while too much waits for the disk. That silence is not the server's."""
+    is_behind = disk.backlog >= MAX_BACKLOG or connection.intake.pending_octets > connection.window_octets
+    if is_behind is connection.is_paused:
+        return []
+    connection.is_paused, connection.heard_at = is_behind, now
+    return [PauseReceiving(connection.peer, is_behind)]

@@ -14,9 +14,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 
 from specwire.runtime.containment import ContainmentError, require_file
-from specwire.runtime.filemq.actions import Deleted, DeleteFile, Failed, Outcome, Restored
 from specwire.runtime.filemq.digests import sign
 from specwire.runtime.filemq.disk import folders_below, parent_of
+from specwire.runtime.filemq.diskwork import Deleted, DeleteFile, Failed, Outcome, Restored
 from specwire.runtime.filemq.journal import Journal, Record
 from specwire.runtime.filemq.names import (
     LONGEST_NAME_OCTETS,

@@ -1,120 +1,316 @@
-"""The disk work of one client, in order, in one thread.
+"""Disk work of a client: orders, outcomes, and batches.
 
-Work is handed over in batches: what has gathered while the last batch was done is the next one, so small files
-cost few trips to the thread and large ones keep it busy. `backlog` says how much waits; content is bounded by the
-credit window, and the client stops receiving where deletions and empty files pile up.
+The engine puts orders into a `DiskQueue` and hands them over in batches, one at a time: what gathers
+while a batch is performed is the next batch. So small files cost few trips to the disk's thread, and
+large files keep it busy.
 
-The thread answers to the event loop directly: an executor's two futures cost the loop three turns a batch, which are
-dear among many clients on few cores, where each turn finds the caches cold.
+Orders and outcomes carry the number of the connection that caused them. An outcome may come with a
+later batch than its order; an empty batch brings the outcomes that are missing.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from queue import SimpleQueue
-from threading import Thread
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 
-from specwire.runtime.filemq.actions import DiskAction, Outcome, WriteChunk
+import msgspec
+
+from specwire.runtime.filemq.names import covers
+from specwire.runtime.kernel.effects import Return
 
 BATCH = 256
 BATCH_OCTETS = 2 << 20
-"""A batch ends with the piece that brings its content here: the server gets credit again while the rest is written."""
+"""A batch ends with the chunk that fills it: the server gets credit while the next one is written."""
 
 LARGE_OCTETS = 256 << 10
-"""A piece with so much content is worth a trip to the thread of its own: it does not wait for others."""
+"""A chunk of this size does not wait for others."""
+
+NAMES_SHOWN = 5
 
 
-class DiskWork:
-    """Performs disk actions.
+# ---- orders
 
-    Args:
-        perform: does pieces of work in order and returns outcomes, of some with a later batch; called in the
-            thread.
-        pending: tells whether outcomes are missing, which an empty batch is to bring.
-        on_outcomes: called on the event loop with the outcomes of a batch.
-        on_fault: called on the event loop when `perform` raised; nothing is done after that.
+
+class ListHeld(msgspec.Struct, frozen=True):
+    """List the files under `path`, after all earlier orders."""
+
+    connection: int
+    path: str
+
+
+class WriteChunk(msgspec.Struct, frozen=True):
+    """Write a chunk of the unfinished file `name`; offset 0 begins the file again."""
+
+    connection: int
+    name: str
+    offset: int
+    chunk: bytes
+
+
+class CompleteFile(msgspec.Struct, frozen=True):
+    """Check the unfinished file and move it to its place.
+
+    Attributes:
+        sha1: None if none was announced.
+        mode: permission bits to set, None for the default. Other bits are ignored.
+        mtime_ns: modification time to set, in nanoseconds since 1970; None for the current time.
     """
 
-    def __init__(
-        self,
-        perform: Callable[[Sequence[DiskAction]], list[Outcome]],
-        *,
-        pending: Callable[[], bool],
-        on_outcomes: Callable[[list[Outcome]], None],
-        on_fault: Callable[[BaseException], None],
-    ) -> None:
-        self._perform, self._pending = perform, pending
-        self._on_outcomes, self._on_fault = on_outcomes, on_fault
-        self._thread: Thread | None = None
-        self._batches: SimpleQueue[list[DiskAction] | None] = SimpleQueue()
+    connection: int
+    name: str
+    size: int
+    sha1: str | None
+    mode: int | None = None
+    mtime_ns: int | None = None
+
+
+class DiscardFile(msgspec.Struct, frozen=True):
+    """Remove the unfinished file `name`."""
+
+    connection: int
+    name: str
+
+
+class KeepFile(msgspec.Struct, frozen=True):
+    """Keep the unfinished file `name` when the connection or the process ends: it can be resumed."""
+
+    connection: int
+    name: str
+
+
+class DeleteFile(msgspec.Struct, frozen=True):
+    """Remove `name` from the inbox."""
+
+    connection: int
+    name: str
+
+
+class CheckInbox(msgspec.Struct, frozen=True):
+    """Compare the inbox with what was received, and remove old files from the trash."""
+
+    connection: int
+
+
+class AcceptDeletions(msgspec.Struct, frozen=True):
+    """Perform the withheld deletions, and the next ones, however many there are."""
+
+    connection: int
+
+
+DiskAction = (
+    ListHeld | WriteChunk | CompleteFile | DiscardFile | KeepFile | DeleteFile | CheckInbox | AcceptDeletions
+)
+
+
+# ---- outcomes
+
+
+class Unfinished(msgspec.Struct, frozen=True):
+    """The beginning of an interrupted file: its size so far, and the SHA-1 of that."""
+
+    name: str
+    size: int
+    sha1: str
+
+
+class Held(msgspec.Struct, frozen=True):
+    """Outcome of `ListHeld`: digests by virtual name, in order of name, and the file kept unfinished."""
+
+    connection: int
+    path: str
+    digests: dict[str, str]
+    unfinished: Unfinished | None = None
+
+
+class Wrote(msgspec.Struct, frozen=True):
+    """Outcome of `WriteChunk`, also of a failed one: these octets are no longer in memory."""
+
+    connection: int
+    octets: int
+
+
+class Stored(msgspec.Struct, frozen=True):
+    """Outcome of `CompleteFile`: the file is in its place; `copy`: conflict copy of the old version."""
+
+    connection: int
+    name: str
+    size: int
+    sha1: str
+    verified: bool
+    copy: str = ""
+
+
+class Deleted(msgspec.Struct, frozen=True):
+    """Outcome of `DeleteFile`: the file is no longer in its place; `copy`: its conflict copy, if any."""
+
+    connection: int
+    name: str
+    copy: str = ""
+
+
+class Failed(msgspec.Struct, frozen=True):
+    """Outcome of an order that was not performed; `again` if it may succeed later."""
+
+    connection: int
+    name: str
+    reason: str
+    again: bool
+
+
+class Restored(msgspec.Struct, frozen=True):
+    """Outcome of `DeleteFile` for another file: too many were deleted, and this one is back."""
+
+    connection: int
+    name: str
+    sha1: str
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """Outcome of `CheckInbox`: `repair` if the server has to send something again."""
+
+    connection: int
+    repair: bool
+
+
+Outcome = Held | Wrote | Stored | Deleted | Failed | Restored | Checked
+
+
+# ---- batches
+
+
+class DiskBatch(msgspec.Struct, frozen=True):
+    """Orders to perform; the request of an `Ask`."""
+
+    orders: tuple[DiskAction, ...]
+
+
+class BatchDone(msgspec.Struct, frozen=True):
+    """Answer to a `DiskBatch`; `pending` if outcomes are missing, which an empty batch brings."""
+
+    outcomes: Sequence[Outcome]
+    pending: bool
+
+
+class DiskQueue:
+    """Orders that wait, and the one batch that is performed."""
+
+    def __init__(self) -> None:
         self._waiting: list[DiskAction] = []
-        self._idle = asyncio.Event()
-        self._idle.set()
+        self._is_busy = self._is_pending = self._has_large = False
 
     @property
     def backlog(self) -> int:
-        """Pieces of work that wait."""
+        """Number of orders that wait."""
         return len(self._waiting)
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether a batch can be handed over."""
+        return not self._is_busy and (bool(self._waiting) or self._is_pending)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether everything that was ordered is done."""
+        return not (self._is_busy or self._is_pending or self._waiting)
+
     def order(self, action: DiskAction) -> None:
-        """Take in one piece of work."""
+        """Add an order."""
         self._waiting.append(action)
-        if self._idle.is_set():
-            self._idle.clear()
-            if isinstance(action, WriteChunk) and len(action.chunk) >= LARGE_OCTETS:
-                self._begin()
-                return
-            # Not at once: what else comes in this turn of the loop joins the batch.
-            asyncio.get_running_loop().call_soon(self._begin)
+        if isinstance(action, WriteChunk) and len(action.chunk) >= LARGE_OCTETS:
+            self._has_large = True
 
-    async def close(self) -> None:
-        """Finish what was ordered, and end the thread."""
-        await self._idle.wait()
-        if self._thread is not None:
-            self._batches.put(None)
-            await asyncio.to_thread(self._thread.join)
+    def take_batch(self, *, gather: bool) -> DiskBatch | None:
+        """Return the next batch; None if another one is performed, or nothing waits.
 
-    def _begin(self) -> None:
-        if not self._waiting and not self._pending():
-            self._idle.set()
-            return
-        if self._thread is None:
-            loop = asyncio.get_running_loop()
-            # A process that ends without `close` cuts the work short, as a kill would.
-            self._thread = Thread(target=self._work, args=(loop,), name="filemq-disk", daemon=True)
-            self._thread.start()
-        self._batches.put(self._take_batch())
-
-    def _work(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Perform batches in the thread until there is an end of them."""
-        while (batch := self._batches.get()) is not None:
-            outcomes: list[Outcome] = []
-            error: BaseException | None = None
-            try:
-                outcomes = self._perform(batch)
-            except BaseException as raised:  # noqa: BLE001  # told on the event loop
-                error = raised
-            del batch  # its content is not to stay in memory until there is another
-            with suppress(RuntimeError):  # the loop was closed, nobody waits for the outcomes
-                loop.call_soon_threadsafe(self._end, outcomes, error)
-
-    def _take_batch(self) -> list[DiskAction]:
+        Args:
+            gather: small chunks wait for others.
+        """
+        if not self.is_ready or (gather and not self._has_large):
+            return None
         count = octets = 0
         for action in self._waiting[:BATCH]:
             count += 1
             octets += len(action.chunk) if isinstance(action, WriteChunk) else 0
             if octets >= BATCH_OCTETS:
                 break
-        batch, self._waiting = self._waiting[:count], self._waiting[count:]
+        batch = DiskBatch(tuple(self._waiting[:count]))
+        del self._waiting[:count]
+        self._is_busy, self._has_large = True, False
         return batch
 
-    def _end(self, outcomes: list[Outcome], error: BaseException | None) -> None:
-        if error is not None:
-            self._waiting.clear()
-            self._idle.set()
-            self._on_fault(error)
-            return
-        self._on_outcomes(outcomes)
-        self._begin()
+    def end_batch(self, *, pending: bool) -> None:
+        """Note that the batch was performed; `pending` as in `BatchDone`."""
+        self._is_busy, self._is_pending = False, pending
+
+    def fail(self) -> None:
+        """Drop everything: the disk work has failed."""
+        self._waiting.clear()
+        self.end_batch(pending=False)
+
+
+# ---- what the inbox holds
+
+
+class AwaitFiles(msgspec.Struct, frozen=True):
+    """Call: return when the inbox holds exactly `expected`; raises TimeoutError after `timeout_s`."""
+
+    expected: Mapping[str, str]
+    timeout_s: float
+
+
+class Holdings:
+    """Files of the inbox, as the outcomes say, and the calls that wait for certain files.
+
+    Attributes:
+        digests: SHA-1 of each file by name.
+    """
+
+    def __init__(self) -> None:
+        self.digests: dict[str, str] = {}
+        self._is_changed = False
+        self._calls: dict[int, tuple[AwaitFiles, float]] = {}
+
+    @property
+    def has_calls(self) -> bool:
+        """Whether a call waits."""
+        return bool(self._calls)
+
+    @property
+    def deadline(self) -> float:
+        """Time at which the first call fails."""
+        return min((until for _, until in self._calls.values()), default=inf)
+
+    def apply(self, outcome: Outcome) -> None:
+        """Take over what an outcome says of the files."""
+        match outcome:
+            case Stored(name=name, sha1=sha1) | Restored(name=name, sha1=sha1):
+                self.digests[name] = sha1
+            case Deleted(name=name):
+                self.digests.pop(name, None)
+            case Held(path=path, digests=digests):
+                kept = {name: sha1 for name, sha1 in self.digests.items() if not covers(path, name)}
+                self.digests = kept | digests
+            case _:
+                return
+        self._is_changed = True
+
+    def wait(self, call: int, request: AwaitFiles, now: float) -> None:
+        """Let a call wait."""
+        self._calls[call] = request, now + request.timeout_s
+        self._is_changed = True
+
+    def answers(self, now: float) -> Iterator[Return]:
+        """Yield the answers that are due: a TimeoutError names files that differ."""
+        changed, self._is_changed = self._is_changed, False
+        for call, (request, until) in [*self._calls.items()]:
+            if changed and self.digests == request.expected:
+                del self._calls[call]
+                yield Return(call)
+            elif now >= until:
+                del self._calls[call]
+                yield Return(call, error=TimeoutError(self._describe_differences(request)))
+
+    def _describe_differences(self, request: AwaitFiles) -> str:
+        names = sorted({name for name, _ in self.digests.items() ^ request.expected.items()})
+        shown = ", ".join(names[:NAMES_SHOWN])
+        return f"{len(names)} files differ after {request.timeout_s} s: {shown}"

@@ -28,7 +28,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from specwire.runtime.containment import ContainmentError, open_folder, open_root, require_file
-from specwire.runtime.filemq.actions import (
+from specwire.runtime.filemq.deletion import Deletions
+from specwire.runtime.filemq.disk import Fault, Folders, is_full, is_taken, parent_of
+from specwire.runtime.filemq.diskwork import (
     AcceptDeletions,
     Checked,
     CheckInbox,
@@ -46,8 +48,6 @@ from specwire.runtime.filemq.actions import (
     WriteChunk,
     Wrote,
 )
-from specwire.runtime.filemq.deletion import Deletions
-from specwire.runtime.filemq.disk import Fault, Folders, is_full, is_taken, parent_of
 from specwire.runtime.filemq.ignore import IgnoreRule
 from specwire.runtime.filemq.journal import Inventory, Journal
 from specwire.runtime.filemq.names import RESERVED, covers, is_folder

@@ -1,166 +1,218 @@
-"""From chunks to files: what the client makes of the CHEEZBURGER commands of one connection.
+"""Content that a client receives: credit, lost commands, and files from chunks.
 
-The specification promises consecutive chunks and leaves open where a file ends. The reading here:
+Credit (FILEMQ v2, "The NOM Command"): the client grants a window first. It grants again what it has
+written or discarded, once that is a quarter of the window. So the octets that the server may still send
+and those that are not on the disk never exceed the window.
 
-- a chunk at offset 0 begins a file, the same one anew if it is already under way;
-- an empty chunk ends it; where the server announced a size (our own server does), it must be reached exactly;
-- from a server that announces nothing, the first chunk of another file ends it too, and it counts as unverified;
-- a chunk that does not continue the file breaks it: the rest is thrown away until it begins again;
-- the rest of a file that was asked for (`resuming`) may come first on a connection, and goes on where it stopped.
+Our own server numbers its CHEEZBURGER commands from 0 (the specification does not say what `sequence`
+counts), so a gap shows a lost command. Only a new connection with RESYNC repairs that. Our server is
+recognized by the size in its headers.
 
-A file that can be gone on with later, and is worth it, is kept when the connection ends (`KeepFile`).
+The specification promises consecutive chunks, and does not say where a file ends. This client reads:
 
-Names are judged before anything is done with them. `take` returns disk actions, and `Report` or `Failed`
-where something was refused; `Failed` means that the file should be asked for again.
+- A chunk at offset 0 begins a file, also one that is arriving already.
+- An empty chunk ends a file. If the server announced a size (our server does), it must be equal.
+- Without an announced size the first chunk of another file ends it, too. The file is then unverified.
+- A chunk that does not continue the file breaks it: the rest is discarded until the file begins again.
+- The rest of a file that was asked for may come first on a connection, and continues that file.
+
+A file that can be resumed, and is worth it, is kept when the connection ends (`KeepFile`).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-
-import msgspec
+from dataclasses import dataclass
 
 from specwire.generated.filemq import Cheezburger, Operation
-from specwire.runtime.filemq.actions import (
+from specwire.runtime.filemq.diskwork import (
     CompleteFile,
     DeleteFile,
     DiscardFile,
     Failed,
     KeepFile,
-    Report,
     WriteChunk,
 )
 from specwire.runtime.filemq.events import FileResumed
 from specwire.runtime.filemq.progress import UnderWay
-from specwire.runtime.filemq.resuming import Resuming
+from specwire.runtime.filemq.resync import Resuming
 from specwire.runtime.kernel.log import Refused
 
 DIGEST = re.compile("[0-9A-Fa-f]{40}")
 
-Step = WriteChunk | CompleteFile | DiscardFile | KeepFile | DeleteFile | Report | Failed
+Step = WriteChunk | CompleteFile | DiscardFile | KeepFile | DeleteFile | Failed | Refused | FileResumed
+"""An order, or an event for the log; `Failed`: the file should be asked for again."""
 
 
-class Announced(msgspec.Struct, frozen=True):
-    """What the headers of a chunk say of the whole file; None where they do not say it."""
-
-    size: int | None
-    sha1: str | None
+class OverrunError(Exception):
+    """The server sent more than its credit allows."""
 
 
-class Arriving(msgspec.Struct):
-    """The file under way; `broken` where what still comes of it is thrown away, `kept` where an end is no loss."""
-
-    name: str
-    announced: Announced
-    received: int = 0
-    broken: bool = False
-    kept: bool = False
+class GapError(Exception):
+    """A command of the server is missing."""
 
 
-class Incoming:
-    """The file under way on one connection.
+@dataclass(eq=False)
+class Arriving:
+    """The file that is arriving; `size` and `sha1` are None if they were not announced.
 
-    Args:
-        resuming: judges what is to be kept, and what goes on.
-        screen: judges a name; returns None where it is accepted, the reason where it is refused, and an
-            empty one where it is to be passed over without a word.
+    Attributes:
+        is_broken: what still comes of it is discarded.
+        is_kept: the disk keeps it when the connection ends.
     """
 
-    def __init__(self, connection: int, screen: Callable[[str], str | None], *, resuming: Resuming) -> None:
-        self._connection = connection
-        self._screen, self._resuming = screen, resuming
+    name: str
+    size: int | None
+    sha1: str | None
+    received: int = 0
+    is_broken: bool = False
+    is_kept: bool = False
+
+
+class Intake:
+    """The content of one connection, whose number the orders carry.
+
+    Args:
+        window_octets: most octets that are granted or not written yet.
+        counts_commands: as `Habits.counts_commands`.
+        fault_in_file: as `Paths.fault_in_file`.
+
+    Attributes:
+        pending_octets: received and to be written.
+    """
+
+    def __init__(
+        self,
+        connection: int,
+        *,
+        window_octets: int,
+        counts_commands: bool,
+        fault_in_file: Callable[[str], str | None],
+        resuming: Resuming,
+    ) -> None:
+        self.pending_octets = 0
+        self._connection, self._window, self._counts_commands = connection, window_octets, counts_commands
+        self._fault_in_file, self._resuming = fault_in_file, resuming
+        self._outstanding = self._expected = 0
+        self._missing: int | None = None
+        self._is_counted = False
         self._file: Arriving | None = None
 
     @property
     def under_way(self) -> UnderWay | None:
-        """The file under way, and how much of it has come."""
+        """The file that is arriving, and how much of it has come."""
         file = self._file
-        if file is None or file.broken:
-            return None
-        return UnderWay(file.name, file.received, file.announced.size)
+        return None if file is None or file.is_broken else UnderWay(file.name, file.received, file.size)
 
     def take(self, command: Cheezburger) -> list[Step]:
-        """Return what is to be done because of one command."""
-        steps = self._leave(command)
-        fault = self._screen(command.filename) if self._file is None else None  # judged when it began
-        if fault is not None:
-            # Once for each file: a chunk in the middle of a refused file says nothing new.
-            return (
-                steps if command.offset or not fault else [*steps, Report(Refused(command.filename, fault))]
-            )
-        if command.operation == Operation.DELETE:
-            return [*steps, DeleteFile(self._connection, command.filename)]
-        if command.offset == 0 or self._file is None:
-            self._file, news = self._begin(command, read_headers(command.headers))
-            steps += news
-        return [*steps, *self._continue(self._file, command)]
+        """Return what follows from a command; raises OverrunError or GapError."""
+        self._outstanding -= len(command.chunk)
+        if self._outstanding < 0:
+            raise OverrunError(f"the server sent {-self._outstanding} octets beyond its credit")
+        if self._counts_commands:
+            self._check_sequence(command)
+        return [*self._end_previous(command), *self._take(command)]
+
+    def finish(self, octets: int) -> None:
+        """Note octets that are written."""
+        self.pending_octets -= octets
+
+    def grant(self) -> int:
+        """Return the credit to send now; 0 if it is not worth a command yet."""
+        room = self._window - self._outstanding - self.pending_octets
+        if room < max(1, self._window // 4):
+            return 0
+        self._outstanding += room
+        return room
 
     def stop(self) -> list[DiscardFile]:
-        """The connection ends: the file under way is thrown away unless it is kept."""
+        """End the connection: the file is discarded unless it is kept."""
         file, self._file = self._file, None
-        lost = file is not None and not file.broken and not file.kept
-        return [DiscardFile(self._connection, file.name)] if file is not None and lost else []
+        if file is None or file.is_broken or file.is_kept:
+            return []
+        return [DiscardFile(self._connection, file.name)]
 
-    def _begin(self, command: Cheezburger, announced: Announced) -> tuple[Arriving, list[Step]]:
-        """Take the first chunk of a file on this connection, or of one that begins anew."""
-        name, offset = command.filename, command.offset
-        goes_on = self._resuming.goes_on(name, offset, announced.size, announced.sha1)
-        if offset == 0:
-            return Arriving(name, announced), []
-        if goes_on:
-            return Arriving(name, announced, received=offset, kept=True), [Report(FileResumed(name, offset))]
-        return Arriving(name, announced, broken=True), [self._failed(name, f"begins at offset {offset}")]
+    def _check_sequence(self, command: Cheezburger) -> None:
+        if command.sequence != self._expected and self._missing is None:
+            self._missing = self._expected
+        self._expected = command.sequence + 1
+        if self._missing is None and self._is_counted:
+            return
+        self._is_counted = self._is_counted or read_headers(command.headers)[0] is not None
+        if self._is_counted and self._missing is not None:
+            raise GapError(f"command {self._missing} of the server is missing")
 
-    def _leave(self, command: Cheezburger) -> list[Step]:
-        """End the file under way where the command is about another one, or deletes it."""
+    def _end_previous(self, command: Cheezburger) -> list[Step]:
+        """End the arriving file if the command is about another one, or deletes it."""
         file = self._file
         if file is None or (file.name == command.filename and command.operation == Operation.CREATE):
             return []
         self._file = None
-        if file.broken:
+        if file.is_broken:
             return []
-        if file.announced.size in (None, file.received) and file.name != command.filename:
-            return [CompleteFile(self._connection, file.name, file.received, file.announced.sha1)]
+        if file.size in (None, file.received) and file.name != command.filename:
+            return [CompleteFile(self._connection, file.name, file.received, file.sha1)]
         return [DiscardFile(self._connection, file.name)]
 
+    def _take(self, command: Cheezburger) -> list[Step]:
+        name = command.filename
+        fault = self._fault_in_file(name) if self._file is None else None  # checked when it began
+        if fault is not None:  # reported once for each file, not for each chunk
+            return [] if command.offset or not fault else [Refused(name, fault)]
+        if command.operation == Operation.DELETE:
+            return [DeleteFile(self._connection, name)]
+        if command.offset and self._file is not None:
+            return self._continue(self._file, command)
+        return self._begin(command)
+
+    def _begin(self, command: Cheezburger) -> list[Step]:
+        """Begin a file on this connection, or the one that is arriving again."""
+        name, offset = command.filename, command.offset
+        size, sha1 = read_headers(command.headers)
+        is_rest = self._resuming.is_rest(name, offset, size, sha1)
+        file = self._file = Arriving(name, size, sha1, received=offset)
+        if offset == 0:
+            return self._continue(file, command)
+        if is_rest:
+            file.is_kept = True
+            return [FileResumed(name, offset), *self._continue(file, command)]
+        file.is_broken = True
+        return [self._fail(name, f"begins at offset {offset}")]
+
     def _continue(self, file: Arriving, command: Cheezburger) -> list[Step]:
-        if file.broken:
+        if file.is_broken:
             return []
         if command.offset != file.received:
             return self._break(file, f"goes on at offset {command.offset}, not at {file.received}")
         if command.chunk:
             file.received += len(command.chunk)
-            if file.announced.size is not None and file.received > file.announced.size:
-                return self._break(file, f"is longer than the {file.announced.size} octets announced")
+            if file.size is not None and file.received > file.size:
+                return self._break(file, f"is longer than the {file.size} octets announced")
+            self.pending_octets += len(command.chunk)
             written = WriteChunk(self._connection, file.name, command.offset, command.chunk)
-            return [written, *self._keep(file)]
-        if file.announced.size not in (None, file.received):
-            return self._break(file, f"ends after {file.received} of {file.announced.size} octets")
+            if file.is_kept or not self._resuming.is_worth_keeping(file.received, file.size, file.sha1):
+                return [written]
+            file.is_kept = True
+            return [written, KeepFile(self._connection, file.name)]
+        if file.size not in (None, file.received):
+            return self._break(file, f"ends after {file.received} of {file.size} octets")
         self._file = None
-        return [CompleteFile(self._connection, file.name, file.received, file.announced.sha1)]
-
-    def _keep(self, file: Arriving) -> list[KeepFile]:
-        """Have the file kept from the chunk on with which it is worth it."""
-        announced = file.announced
-        if file.kept or not self._resuming.is_worth_keeping(file.received, announced.size, announced.sha1):
-            return []
-        file.kept = True
-        return [KeepFile(self._connection, file.name)]
+        return [CompleteFile(self._connection, file.name, file.received, file.sha1)]
 
     def _break(self, file: Arriving, reason: str) -> list[Step]:
-        file.broken = True
-        return [DiscardFile(self._connection, file.name), self._failed(file.name, reason)]
+        file.is_broken = True
+        return [DiscardFile(self._connection, file.name), self._fail(file.name, reason)]
 
-    def _failed(self, name: str, reason: str) -> Failed:
+    def _fail(self, name: str, reason: str) -> Failed:
         return Failed(self._connection, name, reason, again=True)
 
 
-def read_headers(headers: tuple[tuple[str, str], ...]) -> Announced:
-    """Return what the headers announce; a value that is not a size or a digest counts as absent."""
+def read_headers(headers: tuple[tuple[str, str], ...]) -> tuple[int | None, str | None]:
+    """Return the announced size and SHA-1; what is no size or no digest counts as absent."""
     values = dict(headers)
     size, sha1 = values.get("size", ""), values.get("sha-1", "")
-    return Announced(
-        size=int(size) if size.isascii() and size.isdigit() and len(size) <= 20 else None,
-        sha1=sha1.upper() if DIGEST.fullmatch(sha1) else None,
+    return (
+        int(size) if size.isascii() and size.isdigit() and len(size) <= 20 else None,
+        sha1.upper() if DIGEST.fullmatch(sha1) else None,
     )

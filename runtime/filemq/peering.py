@@ -34,7 +34,6 @@ from specwire.runtime.filemq.dialect import Command, Dialog, Habits
 from specwire.runtime.filemq.events import PeerClosed, PeerOpened, Subscribed
 from specwire.runtime.filemq.names import covers, cut_reason, fault_in_name, fault_in_path, normalise_path
 from specwire.runtime.filemq.outflow import Outflow
-from specwire.runtime.filemq.resuming import Beginning, read_beginning
 from specwire.runtime.filemq.resync import (
     ATTRIBUTES,
     INSIDE,
@@ -44,7 +43,9 @@ from specwire.runtime.filemq.resync import (
     RENAMES,
     RESYNC,
     WHOLE,
+    Beginning,
     ClientCache,
+    read_beginning,
 )
 from specwire.runtime.filemq.status import ClientStatus
 from specwire.runtime.kernel.effects import DropPeer, HostEffect, Log, Now, Story, Wait, Wake

@@ -18,7 +18,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from specwire.runtime.containment import ContainmentError, open_folder, require_file
-from specwire.runtime.filemq.actions import (
+from specwire.runtime.filemq.digests import PERMISSIONS, SHA1_OF_NOTHING, sign
+from specwire.runtime.filemq.disk import Fault, Folders, folders_below, may_pass
+from specwire.runtime.filemq.diskwork import (
     CompleteFile,
     DeleteFile,
     Failed,
@@ -26,8 +28,6 @@ from specwire.runtime.filemq.actions import (
     Stored,
     WriteChunk,
 )
-from specwire.runtime.filemq.digests import PERMISSIONS, SHA1_OF_NOTHING, sign
-from specwire.runtime.filemq.disk import Fault, Folders, folders_below, may_pass
 from specwire.runtime.filemq.journal import Journal, Record
 from specwire.runtime.filemq.names import LONGEST_NAME_OCTETS, fault_in_entry, split_name
 from specwire.runtime.filemq.trash import Trash

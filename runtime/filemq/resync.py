@@ -1,42 +1,47 @@
-"""RESYNC: what a client lacks, found from the digests of what it has.
+"""Options of ICANHAZ: what a client asks for beside changes, and what it holds.
 
-The client lists its files in the `cache` of ICANHAZ as ``name=digest``. A dictionary holds 255 entries and an
-entry 255 octets, so a larger cache travels as several ICANHAZ of the same path whose entries add up; only the
-last asks for RESYNC, and a name too long for an entry is left out (its file is sent again).
+``RESYNC=1`` (FILEMQ v2, "The ICANHAZ Command") asks for everything that a client lacks. The client lists
+its files in the cache as ``name=digest``. A dictionary has 255 entries and an entry 255 octets, so a
+larger cache travels as several ICANHAZ of the same path whose entries add up. Only the last asks for
+RESYNC. A name too long for an entry is omitted, and its file is sent again.
 
-Three options are our own. With `PRUNE=1` the server also deletes what the cache names and the
-publication no longer has; it is asked for, and not done for everyone, because a cache may list
-files of other origin. With `WHOLE=1` a client says that it puts files into their places when they
-are whole, where others of its dialect do not. `INSIDE` names the folders that its inbox lies in, by
-marks that only this machine can compare: a server that publishes one of them refuses the
-subscription, which would send copies of copies.
+The other options are ours, and other peers ignore them:
 
-With ``ATTRIBUTES=1`` a client asks for the headers `mode` and `mtime` of each file. With ``RENAMES=1``
-it says that it keeps deleted files for a while: a file with the content of one that was withdrawn a
-moment ago is then sent as its end alone (offset = size) with the header `renamed`. A client that
-does not have the content any more asks again without this option.
+    PRUNE=1     delete what the cache names and the publication no longer has. It is asked for, because
+                a cache may list files of another origin.
+    WHOLE=1     the client moves files to their places when they are complete; others write in place.
+    INSIDE      marks of the folders that contain the inbox, which only this machine can compare. A server
+                that publishes one of them refuses the subscription: it would send copies of copies.
+    RESUME=size:sha-1   the client holds so much of this file. If the file still begins so, the server
+                sends the rest first, from this offset; otherwise all of it.
+    ATTRIBUTES=1    the client asks for the headers `mode` and `mtime` of each file.
+    RENAMES=1   the client keeps deleted files for a while. A file with the content of one that was just
+                withdrawn is then sent as its end alone (offset = size), with the header `renamed`. A
+                client that does not have the content any more asks again without this option.
+
+A server accepts RESUME from a client that is subscribed to the file already. So the request grants
+nothing, is no subscription, and cannot be refused. Only a file that was announced with size and digest
+can be resumed: these prove that its parts belong together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from specwire.generated.filemq import Icanhaz
 from specwire.runtime.filemq.catalogue import Listing
 from specwire.runtime.filemq.dialect import CacheRules, Habits
-from specwire.runtime.filemq.names import (
-    absolute_name,
-    covers,
-    fault_in_name,
-    relative_name,
-)
+from specwire.runtime.filemq.diskwork import DiscardFile, Unfinished
+from specwire.runtime.filemq.names import absolute_name, covers, fault_in_name, relative_name
 from specwire.runtime.filemq.nameset import NameSet
 
 MAX_STALE_OCTETS = 64 << 20
-"""What the names may have, together, that one client lists and that are not published."""
+"""Most octets of all names that one client lists and that are not published."""
 
 MAX_WAITING = 250_000
-"""Where so many changes wait for a client already, it is not told of more files that are not published."""
+"""With so many changes waiting, a client gets no more deletions of files that are not published."""
 
 RESYNC = ("RESYNC", "1")
 PRUNE = ("PRUNE", "1")
@@ -44,9 +49,27 @@ WHOLE = ("WHOLE", "1")
 INSIDE = "INSIDE"
 ATTRIBUTES = ("ATTRIBUTES", "1")
 RENAMES = ("RENAMES", "1")
+RESUME = "RESUME"
+RESUME_FROM_OCTETS = 1 << 20
+"""A smaller file is sent again, which is faster than to keep it."""
+
+_RESUME_VALUE = re.compile("([1-9][0-9]{0,18}):([0-9A-Fa-f]{40})")
 
 
-def ask_for_missing(path: str, digests: Mapping[str, str], habits: Habits) -> Iterator[Icanhaz]:
+class Beginning(NamedTuple):
+    """The beginning of a file that a client holds: octets, and their SHA-1 in upper-case hexadecimal."""
+
+    size: int
+    sha1: str
+
+
+def read_beginning(options: Sequence[tuple[str, str]]) -> Beginning | None:
+    """Return the value of RESUME; None if the option is absent, or malformed and so not ours."""
+    match = _RESUME_VALUE.fullmatch(dict(options).get(RESUME, ""))
+    return None if match is None else Beginning(int(match[1]), match[2].upper())
+
+
+def resync_commands(path: str, digests: Mapping[str, str], habits: Habits) -> Iterator[Icanhaz]:
     """Yield the commands that subscribe to `path` and ask for what differs from `digests`."""
     rules = habits.cache
     entries = [
@@ -65,10 +88,13 @@ def _cached_name(path: str, name: str, rules: CacheRules) -> str:
 
 
 class ClientCache:
-    """What one client says it holds under one path, gathered over several ICANHAZ.
+    """Files that one client holds under one path, from several ICANHAZ.
 
-    Only names are kept: of files that are as published, and of files that are not published at all. A name
-    with another digest needs no entry, because its file is sent anyway. `stale_octets` is the length of the latter.
+    Only names are kept: of files that are as published, and of files that are not published at all. A
+    name with another digest needs no entry, because its file is sent anyway.
+
+    Attributes:
+        stale_octets: octets of the names that are not published.
     """
 
     def __init__(self, path: str, files: Listing) -> None:
@@ -78,7 +104,7 @@ class ClientCache:
         self.stale_octets = 0
 
     def add(self, entries: Iterable[tuple[str, str]]) -> None:
-        """Take in the entries of one ICANHAZ."""
+        """Add the entries of one ICANHAZ."""
         same: list[str] = []
         for cached, digest in entries:
             name = absolute_name(self._path, cached)
@@ -93,7 +119,7 @@ class ClientCache:
             self._note_same(same)
 
     def pass_over(self, name: str) -> None:
-        """This file is asked for by a command of its own."""
+        """Do not send this file: another command asks for it."""
         self._note_same([name])
 
     def stale(self) -> Iterator[str]:
@@ -102,7 +128,7 @@ class ClientCache:
         return (name for name in self._stale if files.find(name) is None and not files.is_in_doubt(name))
 
     def lacking(self) -> NameSet:
-        """Return the files that are published and that the client has not, or not as they are."""
+        """Return the published files that the client lacks, or has in another version."""
         lacking = NameSet(self._files.order(), self._path)
         if self._same is not None:
             lacking.difference_update(self._same)
@@ -117,3 +143,66 @@ class ClientCache:
         if name not in self._stale and fault_in_name(name) is None:
             self._stale[name] = None
             self.stale_octets += len(name.encode())
+
+
+class Resuming:
+    """Interrupted files on one connection: which to keep, what to ask for, and which chunk is the answer.
+
+    Args:
+        is_possible: the client asks for files that it lacks, and the server can resume.
+        from_octets: size from which a file is worth keeping.
+    """
+
+    def __init__(
+        self, connection: int, habits: Habits, *, is_possible: bool, from_octets: int = RESUME_FROM_OCTETS
+    ) -> None:
+        self._connection, self._habits = connection, habits
+        self._is_possible, self._from_octets = is_possible, from_octets
+        self._is_listed = False
+        self._asked: Unfinished | None = None
+        self._expected: Unfinished | None = None
+
+    def ask(self, unfinished: Unfinished | None, paths: Sequence[str]) -> tuple[Icanhaz, ...] | DiscardFile:
+        """Return the commands that ask for the rest of a file, if any, the last one for the file itself.
+
+        Only the first listing of a connection is used, because later the file may be arriving. With
+        `PRUNE` the server reports a file that is no longer published. A file that no path covers is of
+        no use.
+        """
+        is_first, self._is_listed = not self._is_listed, True
+        if unfinished is None or not is_first or not self._is_possible:
+            return ()
+        path = self._find_path(unfinished.name, paths)
+        if path is None:
+            return DiscardFile(self._connection, unfinished.name)
+        self._asked = self._expected = unfinished
+        options = ((RESUME, f"{unfinished.size}:{unfinished.sha1}"), PRUNE, *self._habits.options)
+        return (
+            Icanhaz(path=path, options=self._habits.options, cache=()),
+            Icanhaz(path=unfinished.name, options=options, cache=()),
+        )
+
+    def give_up(self) -> list[DiscardFile]:
+        """Return the order that removes the file, so that no connection asks for it again."""
+        return [] if self._asked is None else [DiscardFile(self._connection, self._asked.name)]
+
+    def is_rest(self, name: str, offset: int, size: int | None, sha1: str | None) -> bool:
+        """Whether a file that begins with a chunk at `offset` is the rest that was asked for.
+
+        The first file to arrive replaces the unfinished one, so the rest is no longer expected.
+        """
+        expected, self._expected = self._expected, None
+        if expected is None or size is None or sha1 is None:
+            return False
+        return (name, offset) == (expected.name, expected.size) and offset <= size
+
+    def is_worth_keeping(self, received: int, size: int | None, sha1: str | None) -> bool:
+        """Whether to keep a file of which so much has come, unless that is all of it."""
+        is_proved = size is not None and received < size and sha1 is not None
+        return self._is_possible and is_proved and received >= self._from_octets
+
+    def _find_path(self, name: str, paths: Sequence[str]) -> str | None:
+        """Return a path that covers the file; None if there is none, or the name is invalid."""
+        if fault_in_name(name, self._habits.longest_name_octets) is not None:
+            return None
+        return next((path for path in paths if covers(path, name)), None)

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from specwire.runtime.filemq import journal
-from specwire.runtime.filemq.actions import Held, ListHeld, Unfinished
 from specwire.runtime.filemq.digeststore import DigestStore, StoredDigests
+from specwire.runtime.filemq.diskwork import Held, ListHeld, Unfinished
 from specwire.runtime.filemq.inbox import Inbox
 from specwire.runtime.filemq.publication import Publication
 from tests.house.repository import ROOT

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import pytest
 
-from specwire.runtime.filemq.client import WINDOW_OCTETS
-from specwire.runtime.filemq.resuming import RESUME_FROM_OCTETS
+from specwire.runtime.filemq.connection import WINDOW_OCTETS
+from specwire.runtime.filemq.resync import RESUME_FROM_OCTETS
 from specwire.runtime.filemq.server import CHUNK_OCTETS
 from tests.integration.filemq_process import PeerProcess, kept_endpoint, start
 from tests.integration.filemq_watch import Line, watch_capture

@@ -13,7 +13,7 @@ from specwire.runtime.filemq import checking, peering
 from specwire.runtime.filemq.events import FileReceived, FileResumed, PeerClosed, PeerOpened, Subscribed
 from specwire.runtime.filemq.outflow import CheckPart
 from specwire.runtime.filemq.reading import FileReader
-from specwire.runtime.filemq.resuming import RESUME_FROM_OCTETS, Beginning, read_beginning
+from specwire.runtime.filemq.resync import RESUME_FROM_OCTETS, Beginning, read_beginning
 from specwire.runtime.filemq.server import CHUNK_OCTETS
 from tests.integration.filemq_process import kept_endpoint, running
 from tests.integration.filemq_scene import digests, event_of, own_files, run, serving, subscribing

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from specwire.generated.filemq import Cheezburger, Icanhaz, Nom, Ohai
-from specwire.runtime.filemq import FilemqClient, FilemqServer, Publication, serving, subscribe
+from specwire.runtime.filemq import FilemqClient, FilemqServer, Publication, client, serving
 from specwire.runtime.filemq.events import Progress
 from specwire.runtime.filemq.progress import UnderWay
 from tests.integration.filemq_process import COMMAND, running
@@ -161,7 +161,7 @@ def test_server_makes_progress_known(source: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_client_makes_progress_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subscribe, "LOOK_S", 0.01)
+    monkeypatch.setattr(client, "LOOK_S", 0.01)
 
     async def story() -> None:
         async with (

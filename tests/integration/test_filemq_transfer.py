@@ -10,6 +10,7 @@ import hashlib
 import os
 import random
 import shutil
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ import pytest
 from specwire.generated import filemq
 from specwire.generated.errors import Violation
 from specwire.runtime.filemq import FilemqClient, FilemqServer, InboxError, Publication, unfinished
+from specwire.runtime.filemq.diskwork import DiskAction, Outcome
 from specwire.runtime.filemq.events import (
     FileDeleted,
     FileReceived,
@@ -472,13 +474,16 @@ def test_slow_client_delays_nobody(tmp_path: Path, source: Path) -> None:
             serving(Publication(source)) as (server, _),
             subscribing(server, tmp_path / "slow", window_octets=100_000) as (slow, _),
         ):
-            gate = asyncio.get_running_loop().create_future()
-            begin = slow._disk._begin
-            slow._disk._begin = lambda: gate.add_done_callback(lambda _: begin())  # type: ignore[method-assign]
+            gate, perform = threading.Event(), slow._inbox.perform_some
+
+            def perform_later(actions: Sequence[DiskAction]) -> list[Outcome]:
+                assert gate.wait(TIMEOUT_S)
+                return perform(actions)
+
+            slow._inbox.perform_some = perform_later  # type: ignore[method-assign]
             async with subscribing(server, tmp_path / "quick") as (quick, _):
                 await in_step(server, quick)
-            gate.set_result(None)
-            slow._disk._begin = begin  # type: ignore[method-assign]
+            gate.set()
             await in_step(server, slow)
 
     run(story)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import pytest
 
 from specwire.generated.filemq import (
@@ -17,29 +15,27 @@ from specwire.generated.filemq import (
     Srsly,
     Wat,
 )
-from specwire.runtime.filemq.actions import (
-    ClientAction,
+from specwire.runtime.filemq.client import Phase
+from specwire.runtime.filemq.dialect import Command
+from specwire.runtime.filemq.dialects import DIALECTS
+from specwire.runtime.filemq.diskwork import (
     CompleteFile,
-    Connect,
     DeleteFile,
     DiscardFile,
+    DiskAction,
     Failed,
     Held,
     KeepFile,
     ListHeld,
-    Report,
-    Send,
     Unfinished,
     WriteChunk,
 )
-from specwire.runtime.filemq.client import ClientEngine, Phase
-from specwire.runtime.filemq.dialect import Command
-from specwire.runtime.filemq.dialects import DIALECTS
 from specwire.runtime.filemq.events import FileResumed, PeerClosed
-from specwire.runtime.filemq.resuming import RESUME_FROM_OCTETS
-from specwire.runtime.kernel.log import LogEvent, Refused
+from specwire.runtime.filemq.resync import RESUME_FROM_OCTETS
+from specwire.runtime.kernel.effects import HostEffect, Log, Send
+from specwire.runtime.kernel.log import Refused
+from tests.runtime.filemq.client_desk import Actions, ClientDesk, connects, disk, sent, told
 
-TIMES = {"heartbeat": 1.0, "expiry": 4.0, "reconnect": 0.5}
 WINDOW = 8 * RESUME_FROM_OCTETS
 SHA1, WHOLE_SHA1 = "A" * 40, "B" * 40
 PART = Unfinished("/p/large", 5, SHA1)
@@ -49,29 +45,19 @@ COVER = Icanhaz(path="/p", options=(), cache=())
 REST = Icanhaz(path="/p/large", options=(("RESUME", f"5:{SHA1}"), PRUNE), cache=())
 
 
-def opened(*paths: str, resync: bool = True, dialect: str = "filemq") -> ClientEngine:
-    """Return an engine whose server has accepted OHAI."""
-    engine = ClientEngine(
-        paths or ("/p",), resync=resync, window_octets=WINDOW, timers=TIMES, dialect=DIALECTS[dialect]
-    )
-    engine.open(0.0)
-    engine.obey(OhaiOk(), 0.0)
-    return engine
+def opened(*paths: str, resync: bool = True, dialect: str = "filemq") -> ClientDesk:
+    """Return a client whose server has accepted OHAI."""
+    desk = ClientDesk(*(paths or ("/p",)), resync=resync, window_octets=WINDOW, dialect=DIALECTS[dialect])
+    desk.start()
+    desk.receive(OhaiOk())
+    return desk
 
 
-def asking(unfinished: Unfinished | None = PART) -> ClientEngine:
-    """Return an engine that has asked for everything, of an inbox that holds this."""
-    engine = opened()
-    engine.settle(Held(1, "/p", {}, unfinished), 0.0)
-    return engine
-
-
-def sent(actions: Iterable[ClientAction]) -> list[Command]:
-    return [action.command for action in actions if isinstance(action, Send)]
-
-
-def told(actions: Iterable[ClientAction]) -> list[LogEvent]:
-    return [action.event for action in actions if isinstance(action, Report)]
+def asking(unfinished: Unfinished | None = PART) -> ClientDesk:
+    """Return a client that has asked for everything, with an inbox that holds this."""
+    desk = opened()
+    desk.settle(Held(1, "/p", {}, unfinished))
+    return desk
 
 
 def chunk(
@@ -115,19 +101,19 @@ def test_rest_is_asked_for_before_the_first_path_whichever_covers_the_file() -> 
 
 def test_path_is_subscribed_to_after_the_last_answer() -> None:
     """Three commands, three answers."""
-    engine = opened("/p", "/q")
-    engine.settle(Held(1, "/p", {}, PART), 0.0)
-    answers = [engine.obey(IcanhazOk(), 0.0) for _ in range(3)]
+    desk = opened("/p", "/q")
+    desk.settle(Held(1, "/p", {}, PART), 0.0)
+    answers = [desk.receive(IcanhazOk(), 0.0) for _ in range(3)]
     assert answers[:2] == [[], []]
     assert answers[2][-1] == ListHeld(1, "/q")
 
 
 def test_rest_is_asked_for_once_on_a_connection() -> None:
     """Later the same file may be under way, and told of as unfinished."""
-    engine = opened("/p", "/q")
-    engine.settle(Held(1, "/p", {}), 0.0)
-    engine.obey(IcanhazOk(), 0.0)
-    assert sent(engine.settle(Held(1, "/q", {}, PART), 0.0)) == [
+    desk = opened("/p", "/q")
+    desk.settle(Held(1, "/p", {}), 0.0)
+    desk.receive(IcanhazOk(), 0.0)
+    assert sent(desk.settle(Held(1, "/q", {}, PART), 0.0)) == [
         Icanhaz(path="/q", options=(RESYNC, PRUNE), cache=())
     ]
 
@@ -136,14 +122,14 @@ def test_rest_is_asked_for_once_on_a_connection() -> None:
 def test_file_under_no_path_is_thrown_away(name: str) -> None:
     """Nothing of this client will ever go on with it."""
     actions = opened().settle(Held(1, "/p", {}, Unfinished(name, 5, SHA1)), 0.0)
-    assert actions[0] == DiscardFile(1, name)
+    assert disk(actions) == [DiscardFile(1, name)]
     assert sent(actions) == [Icanhaz(path="/p", options=(RESYNC, PRUNE), cache=())]
 
 
 def test_servers_without_the_habit_are_not_asked() -> None:
     """The C server hangs at a second subscription."""
-    engine = opened("/", dialect="libfilemq")
-    [command] = sent(engine.settle(Held(1, "/", {}, PART), 0.0))
+    desk = opened("/", dialect="libfilemq")
+    [command] = sent(desk.settle(Held(1, "/", {}, PART), 0.0))
     assert isinstance(command, Icanhaz)
     assert not any(name == "RESUME" for name, _ in command.options)
 
@@ -153,14 +139,14 @@ def test_servers_without_the_habit_are_not_asked() -> None:
 
 def test_rest_that_was_asked_for_goes_on_where_the_file_stopped() -> None:
     """The first chunk has the offset that was asked for, and size and digest are announced."""
-    engine = asking()
+    desk = asking()
     steps = [
-        *engine.obey(chunk("/p/large", 5, b"de"), 0.0),
-        *engine.obey(chunk("/p/large", 7, b"fg", sequence=1), 0.0),
-        *engine.obey(chunk("/p/large", 9, b"", sequence=2), 0.0),
+        *desk.receive(chunk("/p/large", 5, b"de"), 0.0),
+        *desk.receive(chunk("/p/large", 7, b"fg", sequence=1), 0.0),
+        *desk.receive(chunk("/p/large", 9, b"", sequence=2), 0.0),
     ]
     assert steps == [
-        Report(FileResumed("/p/large", 5)),
+        Log(FileResumed("/p/large", 5)),
         WriteChunk(1, "/p/large", 5, b"de"),
         WriteChunk(1, "/p/large", 7, b"fg"),
         CompleteFile(1, "/p/large", 9, WHOLE_SHA1),
@@ -169,14 +155,16 @@ def test_rest_that_was_asked_for_goes_on_where_the_file_stopped() -> None:
 
 def test_rest_may_be_nothing() -> None:
     """All was here, and not in its place."""
-    assert asking().obey(chunk("/p/large", 5, b"", size=5), 0.0) == [
-        Report(FileResumed("/p/large", 5)), CompleteFile(1, "/p/large", 5, WHOLE_SHA1)
+    assert asking().receive(chunk("/p/large", 5, b"", size=5), 0.0) == [
+        Log(FileResumed("/p/large", 5)), CompleteFile(1, "/p/large", 5, WHOLE_SHA1)
     ]  # fmt: skip
 
 
 def test_server_may_begin_the_file_at_0() -> None:
     """It was changed meanwhile, or the server passes over the option."""
-    assert asking().obey(chunk("/p/large", 0, b"abc", size=3), 0.0) == [WriteChunk(1, "/p/large", 0, b"abc")]
+    assert asking().receive(chunk("/p/large", 0, b"abc", size=3), 0.0) == [
+        WriteChunk(1, "/p/large", 0, b"abc")
+    ]
 
 
 def test_deletion_in_place_of_the_rest() -> None:
@@ -184,7 +172,7 @@ def test_deletion_in_place_of_the_rest() -> None:
     deletion = Cheezburger(
         sequence=0, operation=Operation.DELETE, filename="/p/large", offset=0, headers=(), chunk=b""
     )
-    assert asking().obey(deletion, 0.0) == [DeleteFile(1, "/p/large")]
+    assert asking().receive(deletion, 0.0) == [DeleteFile(1, "/p/large")]
 
 
 @pytest.mark.parametrize(
@@ -201,74 +189,70 @@ def test_deletion_in_place_of_the_rest() -> None:
 )
 def test_any_other_chunk_in_the_middle_is_refused(first: Cheezburger) -> None:
     """Another offset, another name, or nothing that proves in the end that the parts belong together."""
-    actions = asking().obey(first, 0.0)
-    assert (
-        Report(Refused(first.filename, f"begins at offset {first.offset}; it is asked for again")) in actions
-    )
+    actions = asking().receive(first, 0.0)
+    assert Log(Refused(first.filename, f"begins at offset {first.offset}; it is asked for again")) in actions
     assert not any(isinstance(action, WriteChunk) for action in actions)
 
 
 def test_rest_that_was_not_asked_for_is_refused() -> None:
     """On this connection: what another one asked for does not count."""
-    engine = asking(None)
-    assert told(engine.obey(chunk("/p/large", 5, b"de"), 0.0)) == [
+    desk = asking(None)
+    assert told(desk.receive(chunk("/p/large", 5, b"de"), 0.0)) == [
         Refused("/p/large", "begins at offset 5; it is asked for again")
     ]
 
 
 def test_rest_after_another_file_is_refused_and_asked_for_again() -> None:
     """There is one unfinished file, and the other has taken its place."""
-    engine = asking()
+    desk = asking()
     for number, (offset, octets) in enumerate([(0, b"x"), (1, b"")]):
-        engine.obey(chunk("/p/other", offset, octets, size=1, sequence=number), 0.0)
-    refused = engine.obey(chunk("/p/large", 5, b"de", sequence=2), 0.0)
+        desk.receive(chunk("/p/other", offset, octets, size=1, sequence=number), 0.0)
+    refused = desk.receive(chunk("/p/large", 5, b"de", sequence=2), 0.0)
     assert told(refused) == [Refused("/p/large", "begins at offset 5; it is asked for again")]
     for _ in range(3):
-        engine.obey(IcanhazOk(), 0.0)
-    assert ListHeld(1, "/p") in engine.tick(1.0)
+        desk.receive(IcanhazOk(), 0.0)
+    assert ListHeld(1, "/p") in desk.tick(1.0)
 
 
 def test_rest_longer_than_announced_breaks_the_file() -> None:
     """Size is proved as always."""
-    engine = asking()
-    engine.obey(chunk("/p/large", 5, b"de"), 0.0)
-    actions = engine.obey(chunk("/p/large", 7, b"fgh", sequence=1), 0.0)
+    desk = asking()
+    desk.receive(chunk("/p/large", 5, b"de"), 0.0)
+    actions = desk.receive(chunk("/p/large", 7, b"fgh", sequence=1), 0.0)
     assert DiscardFile(1, "/p/large") in actions
 
 
 # ---- keeping
 
 
-def large(
-    engine: ClientEngine, *sizes: int, announced: int | None = WINDOW, sha1: str | None = SHA1
-) -> list[ClientAction]:
+def large(desk: ClientDesk, *sizes: int, announced: int | None = WINDOW, sha1: str | None = SHA1) -> Actions:
     """Receive chunks of these sizes of a new file; return what is not their writing."""
-    offset, actions = 0, list[ClientAction]()
+    offset, actions = 0, list[HostEffect | DiskAction]()
     for number, size in enumerate(sizes):
         command = chunk("/p/new", offset, bytes(size), size=announced, sha1=sha1, sequence=number)
-        actions += engine.obey(command, 0.0)
+        actions += desk.receive(command, 0.0)
         offset += size
     return [action for action in actions if not isinstance(action, WriteChunk | Send)]
 
 
 def test_large_file_is_kept_from_some_size_on() -> None:
     """Said once; when the connection ends, nothing is thrown away."""
-    engine = asking(None)
-    assert large(engine, RESUME_FROM_OCTETS - 1, 1, 1, 1) == [KeepFile(1, "/p/new")]
-    assert not any(isinstance(action, DiscardFile) for action in engine.obey(Kthxbai(), 0.0))
+    desk = asking(None)
+    assert large(desk, RESUME_FROM_OCTETS - 1, 1, 1, 1) == [KeepFile(1, "/p/new")]
+    assert not any(isinstance(action, DiscardFile) for action in desk.receive(Kthxbai(), 0.0))
 
 
 def test_file_is_kept_over_a_stop() -> None:
-    engine = asking(None)
-    large(engine, RESUME_FROM_OCTETS)
-    assert not any(isinstance(action, DiscardFile) for action in engine.close(0.0))
+    desk = asking(None)
+    large(desk, RESUME_FROM_OCTETS)
+    assert not any(isinstance(action, DiscardFile) for action in desk.stop(0.0))
 
 
 def test_smaller_file_is_thrown_away() -> None:
     """It is sent again in no time."""
-    engine = asking(None)
-    assert large(engine, RESUME_FROM_OCTETS - 1) == []
-    assert DiscardFile(1, "/p/new") in engine.obey(Kthxbai(), 0.0)
+    desk = asking(None)
+    assert large(desk, RESUME_FROM_OCTETS - 1) == []
+    assert DiscardFile(1, "/p/new") in desk.receive(Kthxbai(), 0.0)
 
 
 def test_file_that_is_all_here_is_not_kept() -> None:
@@ -279,56 +263,56 @@ def test_file_that_is_all_here_is_not_kept() -> None:
 @pytest.mark.parametrize(("announced", "sha1"), [(None, SHA1), (WINDOW, None), (None, None)])
 def test_file_of_a_foreign_server_is_not_kept(announced: int | None, sha1: str | None) -> None:
     """It announces no size or no digest: it is sent again."""
-    engine = asking(None)
-    assert large(engine, RESUME_FROM_OCTETS, announced=announced, sha1=sha1) == []
-    assert DiscardFile(1, "/p/new") in engine.obey(Kthxbai(), 0.0)
+    desk = asking(None)
+    assert large(desk, RESUME_FROM_OCTETS, announced=announced, sha1=sha1) == []
+    assert DiscardFile(1, "/p/new") in desk.receive(Kthxbai(), 0.0)
 
 
 def test_nothing_is_kept_where_nothing_would_be_asked_for() -> None:
     """Without RESYNC only what changes from now on is wanted."""
-    engine = opened(resync=False)
-    engine.obey(IcanhazOk(), 0.0)
-    assert large(engine, RESUME_FROM_OCTETS) == []
-    assert DiscardFile(1, "/p/new") in engine.obey(Kthxbai(), 0.0)
+    desk = opened(resync=False)
+    desk.receive(IcanhazOk(), 0.0)
+    assert large(desk, RESUME_FROM_OCTETS) == []
+    assert DiscardFile(1, "/p/new") in desk.receive(Kthxbai(), 0.0)
 
 
 def test_nothing_is_kept_in_a_dialect_without_the_habit() -> None:
-    engine = opened("/p", dialect="libfilemq")
-    assert large(engine, RESUME_FROM_OCTETS) == []
+    desk = opened("/p", dialect="libfilemq")
+    assert large(desk, RESUME_FROM_OCTETS) == []
 
 
 def test_rest_is_kept_too() -> None:
     """The second interruption costs no more than the first."""
-    engine = asking()
-    engine.obey(chunk("/p/large", 5, b"d"), 0.0)
-    assert not any(isinstance(action, DiscardFile) for action in engine.obey(Kthxbai(), 0.0))
-    assert engine.tick(9.0)[0] == Connect(2)
-    engine.obey(OhaiOk(), 9.0)
+    desk = asking()
+    desk.receive(chunk("/p/large", 5, b"d"), 0.0)
+    assert not any(isinstance(action, DiscardFile) for action in desk.receive(Kthxbai(), 0.0))
+    assert connects(desk.tick(9.0)) == 1
+    desk.receive(OhaiOk(), 9.0)
     more = Unfinished("/p/large", 6, "C" * 40)
-    assert sent(engine.settle(Held(2, "/p", {}, more), 9.0))[1] == Icanhaz(
+    assert sent(desk.settle(Held(2, "/p", {}, more), 9.0))[1] == Icanhaz(
         path="/p/large", options=(("RESUME", f"6:{'C' * 40}"), PRUNE), cache=()
     )
-    assert told(engine.obey(chunk("/p/large", 6, b"e"), 9.0)) == [FileResumed("/p/large", 6)]
+    assert told(desk.receive(chunk("/p/large", 6, b"e"), 9.0)) == [FileResumed("/p/large", 6)]
 
 
 def test_file_that_begins_anew_is_kept_anew() -> None:
     """The first version was kept; the disk forgets it with the first chunk of the second."""
-    engine = asking(None)
-    assert large(engine, RESUME_FROM_OCTETS) == [KeepFile(1, "/p/new")]
-    engine.obey(chunk("/p/new", 0, b"x", size=WINDOW, sequence=1), 0.0)
-    assert DiscardFile(1, "/p/new") in engine.obey(Kthxbai(), 0.0)
+    desk = asking(None)
+    assert large(desk, RESUME_FROM_OCTETS) == [KeepFile(1, "/p/new")]
+    desk.receive(chunk("/p/new", 0, b"x", size=WINDOW, sequence=1), 0.0)
+    assert DiscardFile(1, "/p/new") in desk.receive(Kthxbai(), 0.0)
 
 
 def test_digest_that_does_not_fit_has_the_file_asked_for_without_its_part() -> None:
     """The disk has thrown it away; the next listing tells of none."""
-    engine = asking()
+    desk = asking()
     for number, (offset, octets) in enumerate([(5, b"defg"), (9, b"")]):
-        engine.obey(chunk("/p/large", offset, octets, sequence=number), 0.0)
+        desk.receive(chunk("/p/large", offset, octets, sequence=number), 0.0)
     for _ in range(3):
-        engine.obey(IcanhazOk(), 0.0)
-    engine.settle(Failed(1, "/p/large", "has another SHA-1", again=True), 0.0)
-    assert ListHeld(1, "/p") in engine.tick(1.0)
-    assert sent(engine.settle(Held(1, "/p", {}), 1.0)) == [
+        desk.receive(IcanhazOk(), 0.0)
+    desk.settle(Failed(1, "/p/large", "has another SHA-1", again=True), 0.0)
+    assert ListHeld(1, "/p") in desk.tick(1.0)
+    assert sent(desk.settle(Held(1, "/p", {}), 1.0)) == [
         Icanhaz(path="/p", options=(RESYNC, PRUNE), cache=())
     ]
 
@@ -339,21 +323,21 @@ def test_digest_that_does_not_fit_has_the_file_asked_for_without_its_part() -> N
 @pytest.mark.parametrize("error", [Srsly(reason="no"), Wat(reason="no"), Rtfm(reason="no")])
 def test_error_to_the_request_for_the_rest_costs_the_part_and_nothing_else(error: Command) -> None:
     """Another server, which does not know the option, has refused a subscription to a file."""
-    engine = asking()
-    engine.obey(IcanhazOk(), 0.0)
-    actions = engine.obey(error, 0.0)
-    assert actions[0] == DiscardFile(1, "/p/large")
+    desk = asking()
+    desk.receive(IcanhazOk(), 0.0)
+    actions = desk.receive(error, 0.0)
+    assert disk(actions) == [DiscardFile(1, "/p/large")]
     assert told(actions) == [PeerClosed("server", "the server does not go on with a file: no", False)]
-    assert engine.paths == ("/p",)
-    assert engine.phase is Phase.WAITING
+    assert desk.paths == ("/p",)
+    assert desk.phase is Phase.WAITING
 
 
 @pytest.mark.parametrize("answers", [0, 2])
 def test_error_to_another_command_is_what_it_always_is(answers: int) -> None:
     """The first is for the path, and so is the last."""
-    engine = asking()
+    desk = asking()
     for _ in range(answers):
-        engine.obey(IcanhazOk(), 0.0)
-    actions = engine.obey(Srsly(reason="no"), 0.0)
+        desk.receive(IcanhazOk(), 0.0)
+    actions = desk.receive(Srsly(reason="no"), 0.0)
     assert not any(isinstance(action, DiscardFile) for action in actions)
     assert told(actions) == [PeerClosed("server", "refused: no", True)]

@@ -15,7 +15,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
-from specwire.runtime.filemq.actions import (
+from specwire.runtime.filemq.catalogue import Change, Gone, Put
+from specwire.runtime.filemq.diskwork import (
     Checked,
     CheckInbox,
     CompleteFile,
@@ -27,7 +28,6 @@ from specwire.runtime.filemq.actions import (
     Outcome,
     Stored,
 )
-from specwire.runtime.filemq.catalogue import Change, Gone, Put
 from specwire.runtime.filemq.inbox import Inbox
 from specwire.runtime.filemq.names import fault_in_entry
 from specwire.runtime.filemq.policy import InboxRules, PublicationRules

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,26 +22,24 @@ from specwire.generated.filemq import (
     Srsly,
     Wat,
 )
-from specwire.runtime.filemq.actions import (
-    ClientAction,
-    Close,
+from specwire.runtime.filemq.actions import Pause, ReadChunk, Send, ServerAction
+from specwire.runtime.filemq.catalogue import Catalogue, Entry, Signature
+from specwire.runtime.filemq.dialect import Command
+from specwire.runtime.filemq.diskwork import (
+    BatchDone,
     CompleteFile,
+    DiskBatch,
     Held,
     ListHeld,
     Outcome,
-    Pause,
-    ReadChunk,
-    Send,
-    ServerAction,
     Stored,
     WriteChunk,
     Wrote,
 )
-from specwire.runtime.filemq.catalogue import Catalogue, Entry, Signature
-from specwire.runtime.filemq.client import ClientEngine
-from specwire.runtime.filemq.dialect import Command
 from specwire.runtime.filemq.server import ServerEngine
+from specwire.runtime.kernel.events import Answered
 from tests.examples import examples
+from tests.runtime.filemq.client_desk import Actions, ClientDesk, drops, sent
 
 PEER = b"\x00peer"
 TIMES = {"heartbeat": 1.0, "expiry": 1e9, "reconnect": 0.5}
@@ -188,25 +188,25 @@ def test_ticks_between_commands_change_nothing(data: st.DataObject) -> None:
 
 
 class Disk:
-    """Performs a client's disk work when told, in order, and keeps what the files became."""
+    """Performs a client's orders when told, batch by batch, and keeps what the files became."""
 
     def __init__(self) -> None:
-        self.waiting: list[ClientAction] = []
         self.files: dict[str, int] = {}
+        self.written = 0
 
-    def order(self, actions: list[ClientAction]) -> None:
-        self.waiting += [a for a in actions if isinstance(a, ListHeld | WriteChunk | CompleteFile)]
-
-    def work(self) -> Outcome | None:
-        match self.waiting.pop(0):
-            case WriteChunk(connection=connection, chunk=chunk):
-                return Wrote(connection, len(chunk))
-            case ListHeld(connection=connection, path=path):
-                return Held(connection, path, {})
-            case CompleteFile(connection=connection, name=name, size=size):
-                self.files[name] = size
-                return Stored(connection, name, size, "AA", True)
-        return None
+    def perform(self, batch: DiskBatch) -> BatchDone:
+        outcomes: list[Outcome] = []
+        for order in batch.orders:
+            match order:
+                case WriteChunk(connection=connection, chunk=chunk):
+                    self.written += len(chunk)
+                    outcomes.append(Wrote(connection, len(chunk)))
+                case ListHeld(connection=connection, path=path):
+                    outcomes.append(Held(connection, path, {}))
+                case CompleteFile(connection=connection, name=name, size=size):
+                    self.files[name] = size
+                    outcomes.append(Stored(connection, name, size, "AA", True))
+        return BatchDone(outcomes, pending=False)
 
 
 @settings(deadline=None)
@@ -214,21 +214,21 @@ class Disk:
 def test_two_engines_transfer_everything(data: st.DataObject, window_octets: int, chunk_octets: int) -> None:
     """However messages, disk work and ticks interleave, every file arrives, and the window is kept."""
     store = Store(serve(chunk_octets))
-    engine = ClientEngine(["/"], window_octets=window_octets, timers=TIMES)
+    desk = ClientDesk("/", window_octets=window_octets, timers=TIMES)
+    desk.is_held = True
     disk = Disk()
     to_server: list[Command] = []
     granted = arrived = 0
 
-    def perform(actions: list[ClientAction]) -> None:
-        assert not any(isinstance(action, Close) for action in actions)
-        disk.order(actions)
-        to_server.extend(action.command for action in actions if isinstance(action, Send))
+    def perform(actions: Actions) -> None:
+        assert drops(actions) == 0
+        to_server.extend(sent(actions))
 
-    perform(engine.open(0.0))
+    perform(desk.start())
     for step in range(3000):
-        choices = [
-            name for name, some in (("up", to_server), ("down", store.sent), ("disk", disk.waiting)) if some
-        ]
+        is_due = desk.engine.deadline() == -inf
+        waiting = (("up", to_server), ("down", store.sent), ("disk", desk.asked), ("tick", is_due))
+        choices = [name for name, some in waiting if some]
         if not choices:
             break
         match data.draw(st.sampled_from(choices)) if step < 60 else choices[0]:
@@ -239,35 +239,36 @@ def test_two_engines_transfer_everything(data: st.DataObject, window_octets: int
             case "down":
                 command = store.sent.pop(0)
                 arrived += len(command.chunk) if isinstance(command, Cheezburger) else 0
-                perform(engine.obey(command, 0.0))
+                perform(desk.receive(command))
             case "disk":
-                outcome = disk.work()
-                assert outcome is not None
-                perform(engine.settle(outcome, 0.0))
+                batch, desk.asked = desk.asked, None
+                assert batch is not None
+                perform(desk.present(Answered(0, disk.perform(batch)), 0.0))
+            case "tick":
+                perform(desk.tick(0.0))
         on_the_way = sum(len(c.chunk) for c in store.sent if isinstance(c, Cheezburger))
-        undone = sum(len(a.chunk) for a in disk.waiting if isinstance(a, WriteChunk))
         assert arrived + on_the_way <= granted
-        assert on_the_way + undone <= window_octets
+        assert on_the_way + arrived - disk.written <= window_octets
     assert disk.files == FILES
 
 
 @settings(deadline=None)
 @given(st.lists(events, max_size=20))
 def test_client_takes_anything_and_keeps_the_dialog(story: list[list[bytes] | str]) -> None:
-    """Any octets and any requests give actions, and no name that leaves the inbox reaches the disk."""
-    engine = ClientEngine(["/"], window_octets=20, timers=TIMES)
-    engine.open(0.0)
-    engine.obey(OhaiOk(), 0.0)
+    """Any octets and any requests give effects, and no name that leaves the inbox reaches the disk."""
+    desk = ClientDesk("/", window_octets=20, timers=TIMES)
+    desk.start()
+    desk.receive(OhaiOk())
     for now, event in enumerate(story):
-        actions = engine.tick(now + 0.5)
+        actions = [*desk.tick(now + 0.5)]
         match event:
             case list(frames):
-                actions += engine.receive(frames, float(now))
+                actions += desk.receive_frames(frames, float(now))
             case "subscribe":
-                actions += engine.subscribe("/d", float(now))
+                actions += desk.subscribe("/d", float(now))
             case "held":
-                actions += engine.settle(Held(engine.connection, "/", {"/a": "AA"}), float(now))
+                actions += desk.settle(Held(1, "/", {"/a": "AA"}), float(now))
             case "close":
-                actions += engine.close(float(now))
+                actions += desk.stop(float(now))
         names = [action.name for action in actions if isinstance(action, WriteChunk | CompleteFile)]
         assert set(names) <= {"/a", "/b/c"}

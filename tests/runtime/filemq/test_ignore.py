@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from specwire.runtime.filemq.actions import (
+from specwire.runtime.filemq.catalogue import Change, Gone, Put
+from specwire.runtime.filemq.digeststore import DigestStore
+from specwire.runtime.filemq.diskwork import (
     AcceptDeletions,
     Checked,
     CheckInbox,
@@ -23,8 +25,6 @@ from specwire.runtime.filemq.actions import (
     WriteChunk,
     Wrote,
 )
-from specwire.runtime.filemq.catalogue import Change, Gone, Put
-from specwire.runtime.filemq.digeststore import DigestStore
 from specwire.runtime.filemq.ignore import IgnoreRule, check_pattern
 from specwire.runtime.filemq.inbox import Inbox
 from specwire.runtime.filemq.inotify import WatchedTree

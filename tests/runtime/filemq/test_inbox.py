@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specwire.runtime.filemq import placing, unfinished
-from specwire.runtime.filemq.actions import (
+from specwire.runtime.filemq.diskwork import (
     CompleteFile,
     Deleted,
     DeleteFile,

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from specwire.runtime.filemq.actions import (
+from specwire.runtime.filemq.deletion import WITHHELD
+from specwire.runtime.filemq.diskwork import (
     AcceptDeletions,
     Checked,
     CheckInbox,
@@ -23,7 +24,6 @@ from specwire.runtime.filemq.actions import (
     Restored,
     Stored,
 )
-from specwire.runtime.filemq.deletion import WITHHELD
 from specwire.runtime.filemq.inbox import Inbox
 from specwire.runtime.filemq.names import conflict_name, is_conflict_copy
 from tests.runtime.filemq.test_inbox import HIDDEN, receive, sha1, visible

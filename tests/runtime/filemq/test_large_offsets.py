@@ -7,12 +7,15 @@ from collections import deque
 import pytest
 
 from specwire.generated.filemq import Cheezburger
-from specwire.runtime.filemq.actions import CompleteFile, Held, ListHeld, ReadChunk, Send, WriteChunk, Wrote
+from specwire.runtime.filemq.actions import ReadChunk
+from specwire.runtime.filemq.actions import Send as ServerSend
 from specwire.runtime.filemq.catalogue import Catalogue, Entry, Signature
-from specwire.runtime.filemq.client import ClientEngine
 from specwire.runtime.filemq.dialect import FILEMQ
 from specwire.runtime.filemq.dialects import DIALECTS
+from specwire.runtime.filemq.diskwork import CompleteFile, Held, ListHeld, WriteChunk, Wrote
 from specwire.runtime.filemq.server import ServerEngine
+from specwire.runtime.kernel.effects import Send
+from tests.runtime.filemq.client_desk import ClientDesk
 
 PEER = b"\x00peer"
 CHUNK = 16 << 20
@@ -38,16 +41,16 @@ def test_offsets_and_sizes_beyond_32_bits() -> None:
     files = Catalogue()
     files.put(Entry("/large", SIZE, SHA1, Signature(SIZE, 0, 0)))
     server = ServerEngine(files, chunk_octets=CHUNK)
-    client = ClientEngine(["/"], window_octets=4 * CHUNK)
-    todo = deque[object](client.open(0.0))
+    client = ClientDesk("/", window_octets=4 * CHUNK)
+    todo = deque[object](client.start())
     read = written = 0
     completed: list[CompleteFile] = []
     while todo:
         match todo.popleft():
-            case Send(command=command, peer=b""):
+            case Send(message=command):
                 todo.extend(server.receive(PEER, FILEMQ.encode(command), 0.0))
-            case Send(command=command):
-                todo.extend(client.receive(FILEMQ.encode(command), 0.0))
+            case ServerSend(command=command):
+                todo.extend(client.receive_frames(FILEMQ.encode(command)))
             case ReadChunk(transfer=transfer, offset=offset, size=size):
                 assert offset == read
                 read += size
@@ -55,9 +58,9 @@ def test_offsets_and_sizes_beyond_32_bits() -> None:
             case WriteChunk(connection=connection, offset=offset, chunk=chunk):
                 assert offset == written
                 written += len(chunk)
-                todo.extend(client.settle(Wrote(connection, len(chunk)), 0.0))
+                todo.extend(client.settle(Wrote(connection, len(chunk))))
             case ListHeld(connection=connection, path=path):
-                todo.extend(client.settle(Held(connection, path, {}), 0.0))
+                todo.extend(client.settle(Held(connection, path, {})))
             case CompleteFile() as complete:
                 completed.append(complete)
     assert read == written == SIZE

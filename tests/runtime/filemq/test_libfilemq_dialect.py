@@ -28,22 +28,21 @@ from specwire.generated.filemq import (
 )
 from specwire.runtime.filemq.actions import (
     Close,
-    DeleteFile,
-    Held,
-    ListHeld,
     ReadChunk,
     Report,
     Send,
     ServerAction,
 )
 from specwire.runtime.filemq.catalogue import Catalogue, Entry, Signature
-from specwire.runtime.filemq.client import ClientEngine
 from specwire.runtime.filemq.dialect import FILEMQ, Command
 from specwire.runtime.filemq.dialects import DIALECTS, find_dialect
+from specwire.runtime.filemq.diskwork import DeleteFile, Held, ListHeld, Wrote
 from specwire.runtime.filemq.events import PeerOpened
 from specwire.runtime.filemq.libfilemq import LIBFILEMQ
 from specwire.runtime.filemq.resync import WHOLE
 from specwire.runtime.filemq.server import ServerEngine
+from specwire.runtime.kernel.effects import PauseReceiving
+from tests.runtime.filemq.client_desk import ClientDesk, sent
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "filemq-libfilemq.json").read_text())
 REAL = [vector for vector in VECTORS if vector["command"]]
@@ -300,51 +299,60 @@ def test_credit_that_overflows_is_refused() -> None:
 # ---- the client's engine
 
 
-def connected(*paths: str) -> tuple[ClientEngine, list[Command]]:
-    engine = ClientEngine(paths or ("/",), resync=False, timers=TIMES, dialect=LIBFILEMQ)
-    engine.open(0.0)
-    actions = engine.obey(OhaiOk(), 0.0)
-    return engine, [action.command for action in actions if isinstance(action, Send)]
+def connected(*paths: str) -> tuple[ClientDesk, list[Command]]:
+    desk = ClientDesk(*(paths or ("/",)), resync=False, dialect=LIBFILEMQ)
+    desk.start()
+    return desk, sent(desk.receive(OhaiOk()))
 
 
 def test_one_grant_is_for_ever() -> None:
     """The C server stops for good when credit is short, so it gets 2^62 octets at once, and no more."""
-    engine, sent = connected()
-    assert sent == [Nom(credit=2**62), Icanhaz(path="/", options=(WHOLE,), cache=())]
-    engine.obey(IcanhazOk(), 0.0)
+    desk, commands = connected()
+    assert commands == [Nom(credit=2**62), Icanhaz(path="/", options=(WHOLE,), cache=())]
+    desk.receive(IcanhazOk())
     chunk = Cheezburger(sequence=0, operation=1, filename="/a", offset=0, headers=(), chunk=b"x" * 10_000_000)
-    actions = engine.obey(chunk, 0.0)
-    assert not any(isinstance(action, Send) for action in actions)
-    assert engine.pending_octets == 10_000_000
+    assert sent(desk.receive(chunk)) == []
+    assert desk.pending_octets == 10_000_000
+
+
+def test_nothing_is_received_while_content_waits_beyond_the_window() -> None:
+    """Endless credit does not hold a server back, but a full socket does."""
+    desk, _ = connected()
+    for offset, paused in ((0, []), (60, [PauseReceiving(desk.peer, True)]), (120, [])):
+        chunk = Cheezburger(
+            sequence=0, operation=1, filename="/a", offset=offset, headers=(), chunk=b"x" * 60
+        )
+        assert [one for one in desk.receive(chunk) if isinstance(one, PauseReceiving)] == paused
+    assert desk.settle(Wrote(1, 60)) == []
+    assert desk.settle(Wrote(1, 60)) == [PauseReceiving(desk.peer, False)]
 
 
 def test_resync_names_files_in_full() -> None:
     """The C server renames entries of a cache that are not full paths while it walks through them."""
-    engine = ClientEngine(("/p",), timers=TIMES, dialect=LIBFILEMQ)
-    engine.open(0.0)
-    assert ListHeld(1, "/p") in engine.obey(OhaiOk(), 0.0)
+    desk = ClientDesk("/p", dialect=LIBFILEMQ)
+    desk.start()
+    assert ListHeld(1, "/p") in desk.receive(OhaiOk())
     long = "/p/" + "n" * 260
-    (action,) = engine.settle(Held(1, "/p", {"/p/a=b": "AA", long: "BB"}), 0.0)
-    assert isinstance(action, Send) and isinstance(action.command, Icanhaz)
-    assert action.command.cache == (("/p/a=b", "AA"),)
+    [command] = sent(desk.settle(Held(1, "/p", {"/p/a=b": "AA", long: "BB"})))
+    assert isinstance(command, Icanhaz)
+    assert command.cache == (("/p/a=b", "AA"),)
 
 
 def test_sequence_proves_nothing() -> None:
     """A number that is missing is no loss of ours to mend; offsets are what a file is checked by."""
-    engine, _ = connected()
-    engine.obey(IcanhazOk(), 0.0)
+    desk, _ = connected()
+    desk.receive(IcanhazOk())
     for sequence in (5, 3):
         burger = Cheezburger(
             sequence=sequence, operation=2, filename="/a", offset=0, headers=(("size", "0"),), chunk=b""
         )
-        assert engine.obey(burger, 0.0) == [DeleteFile(1, "/a")]
+        assert desk.receive(burger) == [DeleteFile(1, "/a")]
 
 
 def test_hugz_of_a_server_is_not_answered() -> None:
     """HUGZ-OK of a client would end the C server."""
-    engine, _ = connected()
-    actions = engine.receive([b"\xaa\xa3\x09"], 0.0)
-    assert not any(isinstance(action, Send) for action in actions)
+    desk, _ = connected()
+    assert sent(desk.receive_frames([b"\xaa\xa3\x09"])) == []
     assert LIBFILEMQ.open_dialog("C").send(HugzOk()) is not None
 
 
@@ -353,7 +361,7 @@ def test_names_of_any_length() -> None:
     path = "/" + "n" * 300
     connected(path)
     with pytest.raises(ValueError, match="255 are allowed"):
-        ClientEngine((path,), timers=TIMES)
+        ClientDesk(path)
     assert (
         filemq.Icanhaz(path=path, options=(), cache=())
         == LIBFILEMQ.decode(LIBFILEMQ.encode(filemq.Icanhaz(path=path, options=(), cache=())))[0]

@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from specwire.runtime.filemq.actions import (
+from specwire.runtime.filemq.catalogue import Entry, Put
+from specwire.runtime.filemq.digeststore import DigestStore
+from specwire.runtime.filemq.diskwork import (
     Checked,
     CheckInbox,
     CompleteFile,
@@ -19,8 +21,6 @@ from specwire.runtime.filemq.actions import (
     Stored,
     WriteChunk,
 )
-from specwire.runtime.filemq.catalogue import Entry, Put
-from specwire.runtime.filemq.digeststore import DigestStore
 from specwire.runtime.filemq.inbox import Inbox
 from specwire.runtime.filemq.publication import Publication
 from tests.integration.filemq_disks import open_folder, run_as_nobody

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from specwire.runtime.filemq.actions import CompleteFile, Deleted, DeleteFile, Failed, Outcome
 from specwire.runtime.filemq.credentials import origin_of
+from specwire.runtime.filemq.diskwork import CompleteFile, Deleted, DeleteFile, Failed, Outcome
 from specwire.runtime.filemq.inbox import Inbox
 from specwire.runtime.transport.keys import KeyPair
 from specwire.runtime.transport.security import NULL, CurveClient, PlainClient

@@ -6,22 +6,16 @@ only which rows there are. A row that has no entry here fails.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import pytest
 
 from specwire.generated.dialog import Reading
-from specwire.runtime.filemq.actions import (
-    ClientAction,
-    Close,
-    Connect,
-    Held,
-    ListHeld,
-    Send,
-    WriteChunk,
-)
-from specwire.runtime.filemq.client import ClientEngine, Phase
+from specwire.runtime.filemq.client import Phase
+from specwire.runtime.filemq.diskwork import Held, ListHeld, WriteChunk
+from specwire.runtime.kernel.effects import Connect, DropPeer, Send
+from tests.runtime.filemq.client_desk import Actions, ClientDesk
 from tests.runtime.filemq.playbook import (
     CONCRETE,
     PROTOCOLS,
@@ -49,15 +43,15 @@ class ClientPlay(Play):
         self.connections = self.closes = 0
         self.to_list: list[ListHeld] = []
         self.to_write: list[WriteChunk] = []
-        self.engine = ClientEngine(["/"], timers=TIMES, dialect=self.dialect, window_octets=6)
+        self.desk = ClientDesk("/", timers=TIMES, dialect=self.dialect, window_octets=6)
 
     def receive(self, frames: Sequence[bytes]) -> None:
-        self.perform(self.engine.receive(frames, self.now))
+        self.perform(self.desk.receive_frames(frames, self.now))
 
-    def perform(self, actions: Iterable[ClientAction]) -> None:
+    def perform(self, actions: Actions) -> None:
         for action in actions:
             match action:
-                case Send(command=command):
+                case Send(message=command):
                     self.note_sent(command)
                 case ListHeld():
                     self.to_list.append(action)
@@ -65,21 +59,21 @@ class ClientPlay(Play):
                     self.to_write.append(action)
                 case Connect():
                     self.connections += 1
-                case Close():
+                case DropPeer():
                     self.closes += 1
 
     def bring_about(self, name: str) -> None:
         match name:
             case "Ohai":
-                self.perform(self.engine.open(self.now))
+                self.perform(self.desk.start(self.now))
             case "Icanhaz":
                 listing = self.to_list.pop()
-                self.perform(self.engine.settle(Held(listing.connection, listing.path, {}), self.now))
+                self.perform(self.desk.settle(Held(listing.connection, listing.path, {}), self.now))
             case "Hugz":
                 self.now += TIMES["heartbeat"]
-                self.perform(self.engine.tick(self.now))
+                self.perform(self.desk.tick(self.now))
             case "Kthxbai":
-                self.perform(self.engine.close(self.now))
+                self.perform(self.desk.stop(self.now))
 
 
 AT_ONCE = {("S_HUGZ", "C:HugzOk"), ("USE", "C:Nom")}
@@ -142,7 +136,7 @@ def test_what_a_server_may_send_has_its_effect(row: Row) -> None:
     play = play_to(row)
     assert play.present(CONCRETE[row.label[2:]]) is None
     assert tuple(play.said) == reaction.says
-    assert play.engine.phase is reaction.phase
+    assert play.desk.phase is reaction.phase
     assert play.closes == (reaction.phase is not OPEN)
     assert bool(play.to_write) is reaction.writes
     assert play.faults == []
@@ -152,7 +146,7 @@ def test_what_a_server_may_send_has_its_effect(row: Row) -> None:
 def test_a_lost_connection_is_opened_anew_and_an_ended_one_never(row: Row) -> None:
     play = play_to(row)
     play.present(CONCRETE[row.label[2:]])
-    phase = play.engine.phase
+    phase = play.desk.phase
     if phase is OPEN:
         assert play.connections == 1
         return
@@ -160,7 +154,7 @@ def test_a_lost_connection_is_opened_anew_and_an_ended_one_never(row: Row) -> No
     play.session = play.session.__class__("C", row.reading)  # a fresh connection is a dialog of its own
     for _ in range(100):
         play.now += 1.0
-        play.perform(play.engine.tick(play.now))
+        play.perform(play.desk.tick(play.now))
         if play.connections == 2:
             break
     assert (play.connections, play.said) == ((2, ["Ohai"]) if phase is WAITING else (1, []))
@@ -182,7 +176,7 @@ def test_what_a_server_may_not_send_changes_nothing(row: Row) -> None:
     connections, closes = play.connections, play.closes
     assert play.present(CONCRETE[row.label[2:]]) is not None
     assert play.said == []
-    assert play.engine.phase is UNEXPECTED[row.state]
+    assert play.desk.phase is UNEXPECTED[row.state]
     assert (play.connections, play.closes, play.to_write) == (connections, closes, [])
 
 
@@ -203,7 +197,7 @@ def test_what_is_no_message_changes_nothing_in_any_state(protocol: Protocol, sta
     play = play_to(Row(protocol, "concurrent", state, "S:"))
     play.malformed(MALFORMED[what])
     assert play.said == []
-    assert play.engine.phase is UNEXPECTED[state]
+    assert play.desk.phase is UNEXPECTED[state]
 
 
 # ---- what a client may send

@@ -10,7 +10,6 @@ from specwire.generated.filemq import Cheezburger, Icanhaz, Nom, Ohai, OhaiOk, O
 from specwire.runtime.filemq.actions import ReadChunk
 from specwire.runtime.filemq.age import Age, Process
 from specwire.runtime.filemq.catalogue import Catalogue, Entry, PublicationTotals, Signature
-from specwire.runtime.filemq.client import ClientEngine
 from specwire.runtime.filemq.counters import Counters
 from specwire.runtime.filemq.events import PeerOpened
 from specwire.runtime.filemq.progress import UnderWay
@@ -25,6 +24,8 @@ from specwire.runtime.filemq.status import (
     SubscriberStatus,
 )
 from specwire.runtime.kernel.log import Refused
+from specwire.runtime.kernel.status import ProcessStatus
+from tests.runtime.filemq.client_desk import ClientDesk
 
 PEER = b"\x00peer"
 LABEL = PEER.hex()
@@ -50,7 +51,7 @@ def subscriber(under_way: UnderWay | None = None, counters: Counters | None = No
     return SubscriberStatus(
         endpoint="tcp://127.0.0.1:5670",
         protocol="filemq",
-        process=Process(13, "0.1.0", "2026-01-01T00:00:00+00:00", 61.0),
+        process=ProcessStatus(13, "0.1.0", "2026-01-01T00:00:00+00:00", 61.0),
         inbox="/srv/in",
         paths=("/",),
         connection="open",
@@ -83,11 +84,11 @@ def test_a_server_knows_how_its_clients_are() -> None:
 
 
 def test_a_client_knows_the_file_that_comes() -> None:
-    engine = ClientEngine(["/a", "/b/"], resync=False)
-    engine.open(1.0)
-    engine.obey(OhaiOk(), 1.0)
-    assert (engine.under_way, engine.paths) == (None, ("/a", "/b"))
-    engine.obey(
+    desk = ClientDesk("/a", "/b/", resync=False)
+    desk.start(1.0)
+    desk.receive(OhaiOk(), 1.0)
+    assert (desk.under_way, desk.paths) == (None, ("/a", "/b"))
+    desk.receive(
         Cheezburger(
             sequence=0,
             operation=int(Operation.CREATE),
@@ -98,7 +99,7 @@ def test_a_client_knows_the_file_that_comes() -> None:
         ),
         1.0,
     )
-    assert engine.under_way == UnderWay("/a/x", 100, 1000)
+    assert desk.under_way == UnderWay("/a/x", 100, 1000)
 
 
 def test_the_document_is_read_as_what_was_written() -> None:

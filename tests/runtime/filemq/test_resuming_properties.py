@@ -4,44 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import os
+from math import inf
 from pathlib import Path
-from unittest import mock
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from specwire.generated.filemq import Cheezburger, Operation
-from specwire.runtime.filemq import resuming
-from specwire.runtime.filemq.actions import (
-    CheckPart,
-    ClientAction,
-    CompleteFile,
-    Connect,
-    DeleteFile,
-    DiscardFile,
-    DiskAction,
-    Held,
-    KeepFile,
-    ListHeld,
-    Pause,
-    ReadChunk,
-    Send,
-    ServerAction,
-    WriteChunk,
-)
+from specwire.runtime.filemq.actions import CheckPart, Pause, ReadChunk, Send, ServerAction
 from specwire.runtime.filemq.catalogue import Catalogue, Entry, Signature
-from specwire.runtime.filemq.client import ClientEngine, Phase
+from specwire.runtime.filemq.client import Phase
 from specwire.runtime.filemq.dialect import Command
+from specwire.runtime.filemq.diskwork import BatchDone, Held
 from specwire.runtime.filemq.inbox import Inbox
 from specwire.runtime.filemq.names import covers
 from specwire.runtime.filemq.server import ServerEngine
+from specwire.runtime.kernel.events import Answered
 from tests.examples import examples
+from tests.runtime.filemq.client_desk import Actions, ClientDesk, connects, sent
 
 TIMES = {"heartbeat": 1e9, "expiry": 1e9, "reconnect": 0.5}
 KEEP_FROM = 8
 NAMES = ("/a", "/d/b", "/d/c", "/z")
-DISK = (ListHeld, WriteChunk, CompleteFile, DiscardFile, KeepFile, DeleteFile)
 HIDDEN = ".specwire-inbox"
 
 
@@ -60,7 +45,6 @@ class World:
         self.connections = 0
         self.up: list[Command] = []
         self.down: list[Command] = []
-        self.disk: list[DiskAction] = []
         self.kept: Held | None = None
         self.start_server()
         self.start_client()
@@ -106,33 +90,31 @@ class World:
     def start_client(self) -> None:
         self.inbox = Inbox(self.folder, sync=False)
         self.inbox.open()
-        self.client = ClientEngine(self.paths, window_octets=40, timers=TIMES)
-        self.act(self.client.open(self.now))
+        self.client = ClientDesk(*self.paths, window_octets=40, timers=TIMES, resume_from_octets=KEEP_FROM)
+        self.client.is_held = True
+        self.act(self.client.start(self.now))
 
-    def act(self, actions: list[ClientAction]) -> None:
-        for action in actions:
-            match action:
-                case Connect():
-                    self.connections += 1
-                    self.up, self.down, self.kept = [], [], None
-                case Send(command=command):
-                    self.up.append(command)
-                case _ if isinstance(action, DISK):
-                    self.disk.append(action)
+    def act(self, actions: Actions) -> None:
+        if connects(actions):
+            self.connections += 1
+            self.up, self.down, self.kept = [], [], None
+        self.up += sent(actions)
 
     def work(self) -> None:
-        """Do all disk work that was ordered, as one batch."""
-        batch, self.disk = self.disk, []
-        for outcome in self.inbox.perform_all(batch):
-            if isinstance(outcome, Held) and outcome.unfinished is not None and self.kept is None:
-                self.kept = outcome
-            self.act(self.client.settle(outcome, self.now))
+        """Do the disk work that was handed over, and everything that this brings."""
+        while (batch := self.client.asked) is not None:
+            self.client.asked = None
+            outcomes = self.inbox.perform_all(batch.orders)
+            for outcome in outcomes:
+                if isinstance(outcome, Held) and outcome.unfinished is not None and self.kept is None:
+                    self.kept = outcome
+            self.act(self.client.present(Answered(0, BatchDone(outcomes, pending=False)), self.now))
 
     def deliver(self) -> None:
         command = self.down.pop(0)
         if isinstance(command, Cheezburger) and command.operation == Operation.CREATE:
             self.check(command)
-        self.act(self.client.obey(command, self.now))
+        self.act(self.client.receive(command, self.now))
 
     def check(self, command: Cheezburger) -> None:
         """Of a file that is as it was, nothing is sent that the inbox has told to hold."""
@@ -162,11 +144,10 @@ class World:
         self.serve(self.server.gone(self.peer, "stopped"))
         self.now += 10.0
         if killed:
-            self.disk = []
             os.close(self.inbox._own)
             os.close(self.inbox._root)
         else:
-            self.act(self.client.close(self.now))
+            self.act(self.client.stop(self.now))
             self.work()
             self.inbox.close()
         if damaged:
@@ -175,7 +156,9 @@ class World:
 
     def go_on(self) -> bool:
         """Let one thing that waits happen; False where nothing does."""
-        if self.disk:
+        if self.client.engine.deadline() == -inf:
+            self.act(self.client.tick(self.now))
+        if self.client.asked is not None:
             self.work()
         elif self.up:
             self.serve(self.server.obey(self.peer, self.up.pop(0), self.now))
@@ -267,13 +250,12 @@ def test_interrupted_anywhere_everything_arrives(
     first: dict[str, bytes],
     story: list[tuple[object, ...]],
 ) -> None:
-    with mock.patch.object(resuming, "RESUME_FROM_OCTETS", KEEP_FROM):
-        world = World(tmp_path_factory.mktemp("inbox"), paths, chunk_octets)
-        for name, content in first.items():
-            world.publish(name, content)
-        for what in story:
-            happen(world, what)
-        world.settle()
-        world.client.close(world.now)
-        world.inbox.close()
+    world = World(tmp_path_factory.mktemp("inbox"), paths, chunk_octets)
+    for name, content in first.items():
+        world.publish(name, content)
+    for what in story:
+        happen(world, what)
+    world.settle()
+    world.client.stop(world.now)
+    world.inbox.close()
     assert {*os.listdir(world.folder / HIDDEN)} <= {"journal", "trash"}

@@ -15,7 +15,7 @@ from specwire.runtime.filemq.dialect import Command
 from specwire.runtime.filemq.dialects import DIALECTS
 from specwire.runtime.filemq.events import FileResumed, FileSent, Subscribed
 from specwire.runtime.filemq.peering import MAX_SUBSCRIPTIONS
-from specwire.runtime.filemq.resuming import Beginning, read_beginning
+from specwire.runtime.filemq.resync import Beginning, read_beginning
 from specwire.runtime.filemq.server import ServerEngine
 
 PEER = b"\x00peer"

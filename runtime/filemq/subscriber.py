@@ -1,0 +1,249 @@
+"""FILEMQ client as an asyncio service: a host for the engine, an inbox, and a thread for disk work."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from math import inf
+from pathlib import Path
+from typing import TypeVar
+
+from specwire.runtime.capture.recorder import Recorder
+from specwire.runtime.filemq import journal
+from specwire.runtime.filemq.client import ClientEngine
+from specwire.runtime.filemq.codec import FilemqCodec
+from specwire.runtime.filemq.connection import (
+    WINDOW_OCTETS,
+    ClientSettings,
+    ConfirmDeletions,
+    Subscribe,
+)
+from specwire.runtime.filemq.counters import Counters
+from specwire.runtime.filemq.credentials import ClientSecurity, origin_of
+from specwire.runtime.filemq.dialects import find_dialect
+from specwire.runtime.filemq.disk import marks_above
+from specwire.runtime.filemq.diskwork import AwaitFiles, BatchDone, DiskBatch
+from specwire.runtime.filemq.events import PeerClosed
+from specwire.runtime.filemq.inbox import DEFAULT_RULES, Inbox
+from specwire.runtime.filemq.names import RESERVED, as_utf8
+from specwire.runtime.filemq.policy import InboxRules
+from specwire.runtime.filemq.refusals import Refusals
+from specwire.runtime.filemq.status import SubscriberStatus
+from specwire.runtime.kernel.host import Host
+from specwire.runtime.kernel.log import EventStreams, LogEvent, Refused
+from specwire.runtime.kernel.service import ConnectionSettings, HostSettings, Service
+from specwire.runtime.kernel.sockets import MessageTap
+from specwire.runtime.transport.dealer import MAX_FRAME_OCTETS
+from specwire.runtime.transport.endpoint import fault_in_endpoint
+from specwire.runtime.transport.security import NULL
+
+JOURNAL = f"{RESERVED}/{journal.NAME}"
+JOURNAL_LOST = "a file that only they name counts as not received from a server"
+
+
+T = TypeVar("T")
+
+
+class FilemqClient(Service):
+    """Keeps an inbox equal to a server's publications; ``async with`` starts and stops it.
+
+    Args:
+        endpoint: of the server.
+        inbox: folder that receives the files, each under its full virtual path.
+        paths: virtual paths to subscribe to.
+        tap: records every message.
+        resync: at each connection, ask for everything that the inbox lacks; otherwise only files that
+            change from now on arrive, and `holdings` has only those.
+        window_octets: content that may be on the way or wait for the disk.
+        timers: seconds by name (``heartbeat``, ``expiry``, ``reconnect``), instead of the dialect's.
+        protocol: dialect, one of `specwire.runtime.filemq.dialects.DIALECTS`.
+        sync: wait for the disk before a file is moved to its place.
+        check: compute the SHA-1 of arriving files, and refuse one that differs from the announced; see `Inbox`.
+        security: how this client proves its identity, and which server it expects.
+        rules: settings of the inbox: how much may be deleted at once, and how long it is kept.
+        origin: name of the server in the inbox, instead of its public key or endpoint.
+        on_event: called with each event.
+
+    Attributes:
+        finished: done with the reason when the client has ended for good, by request or by the server.
+            A fault of the inbox is its exception.
+
+    Raises:
+        ValueError: a path is no virtual path, the endpoint is none, or the protocol is unknown.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        inbox: Path,
+        paths: Sequence[str],
+        *,
+        tap: Recorder | None = None,
+        resync: bool = True,
+        window_octets: int = WINDOW_OCTETS,
+        timers: Mapping[str, float] | None = None,
+        protocol: str = "filemq",
+        sync: bool = True,
+        check: bool = True,
+        security: ClientSecurity = NULL,
+        origin: str | None = None,
+        rules: InboxRules = DEFAULT_RULES,
+        on_event: Callable[[LogEvent], None] = lambda event: None,
+    ) -> None:
+        if fault := fault_in_endpoint(endpoint, listening=False):
+            raise ValueError(f"{endpoint!r} {fault}")
+        self._endpoint, self._folder = endpoint, inbox.absolute()
+        self._dialect = dialect = find_dialect(protocol)
+        self._counts, self._refusals = Counters(), Refusals()
+        self._on_event, self._streams = on_event, EventStreams()
+        self._engine = ClientEngine(
+            ClientSettings(
+                endpoint=endpoint,
+                paths=paths,
+                resync=resync,
+                window_octets=window_octets,
+                timers=timers or {},
+                check_s=rules.check_s,
+                marks=marks_above(inbox) if dialect.habits.deletes_reliably else "",
+            ),
+            dialect,
+            new_identity=make_identity,
+        )
+        self._inbox = Inbox(
+            inbox,
+            sync=sync,
+            check=check,
+            rules=rules,
+            repeats=dialect.habits.deletes_reliably,
+            origin=origin or origin_of(endpoint, security),
+        )
+        self._disk = ThreadPoolExecutor(1, "filemq-disk")
+        self._host = Host(
+            self._engine,
+            FilemqCodec(dialect, self._counts),
+            HostSettings(
+                connections=ConnectionSettings(
+                    security=security,
+                    high_water=dialect.habits.queue_messages,
+                    frame_octets=MAX_FRAME_OCTETS,
+                ),
+                handlers={DiskBatch: self._perform},
+                stop_s=inf,  # what was received is written, however long the disk takes
+            ),
+            on_event=self._emit,
+            tap=None if tap is None else MessageTap(tap, received_as="S", sent_as="C"),
+        )
+
+    @property
+    def holdings(self) -> Mapping[str, str]:
+        """SHA-1 by name of the files in the inbox under the subscribed paths, as far as they were listed."""
+        return self._engine.holdings
+
+    @property
+    def counters(self) -> Counters:
+        """Counts since the start."""
+        return self._counts.with_host(self._host)
+
+    def events(self) -> AsyncIterator[LogEvent]:
+        """Return an iterator over the events from now on, which ends when this client stops."""
+        return self._streams.read()
+
+    def status(self) -> SubscriberStatus:
+        """Return the status, from `start` on."""
+        engine, host = self._engine, self._host.status()
+        return SubscriberStatus(
+            endpoint=self._endpoint,
+            protocol=self._dialect.name,
+            process=host.process,
+            inbox=as_utf8(str(self._folder)),
+            paths=engine.paths,
+            connection=engine.phase.value,
+            files=len(engine.holdings),
+            under_way=engine.under_way,
+            pending_octets=engine.pending_octets,
+            withheld=self._inbox.withheld,
+            counters=self.counters,
+            refusals=self._refusals.newest(),
+            captures=host.captures,
+        )
+
+    async def until_equal(self, expected: Mapping[str, str], *, timeout_s: float) -> None:
+        """Return when the inbox holds exactly `expected` (SHA-1 by name, see `FilemqServer.digests`).
+
+        Raises:
+            TimeoutError: with the names of some files that differ.
+            HostStoppedError: the client has stopped.
+        """
+        await self._host.call(AwaitFiles(dict(expected), timeout_s))
+
+    async def start(self) -> None:
+        """Open the inbox and connect.
+
+        Raises:
+            InboxError: the inbox cannot be used.
+            HostStoppedError: the client was started or stopped before.
+        """
+        self.finished: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        try:
+            await self._in_thread(self._inbox.open)
+            if lost := self._inbox.lines_lost:
+                self._emit(Refused(JOURNAL, f"{lost} of its lines cannot be read; {JOURNAL_LOST}"))
+            await self._host.start()
+        except BaseException:
+            await self._release()
+            raise
+
+    async def stop(self) -> None:
+        """Say KTHXBAI, finish the disk work that was ordered, and release everything."""
+        await self._host.stop()
+        await self._release()
+
+    def accept_deletions(self) -> None:
+        """Perform the deletions that are withheld, and those that come next, however many there are."""
+        self._host.notice(ConfirmDeletions())
+
+    def subscribe(self, path: str) -> None:
+        """Subscribe to another path, too; raises ValueError."""
+        self._host.notice(Subscribe(self._engine.check_path(path)))
+
+    async def _release(self) -> None:
+        await asyncio.to_thread(self._close)
+        self._streams.end()
+
+    def _close(self) -> None:
+        self._disk.shutdown()
+        self._inbox.close()
+
+    def _in_thread(self, function: Callable[[], T]) -> asyncio.Future[T]:
+        """Call a function of the inbox in its thread, after all earlier ones."""
+        return asyncio.get_running_loop().run_in_executor(self._disk, function)
+
+    def _perform(self, batch: DiskBatch) -> asyncio.Future[BatchDone]:
+        done = self._in_thread(partial(self._perform_now, batch))
+        done.add_done_callback(self._note_fault)
+        return done
+
+    def _perform_now(self, batch: DiskBatch) -> BatchDone:
+        outcomes = self._inbox.perform_some(batch.orders)
+        return BatchDone(outcomes, self._inbox.pending)
+
+    def _note_fault(self, done: asyncio.Future[BatchDone]) -> None:
+        """Let `finished` raise a fault of the inbox; the engine ends the client."""
+        if not done.cancelled() and (error := done.exception()) is not None and not self.finished.done():
+            self.finished.set_exception(error)
+
+    def _emit(self, event: LogEvent) -> None:
+        self._counts.count_event(event)
+        self._refusals.note(event)
+        if isinstance(event, PeerClosed) and event.final and not self.finished.done():
+            self.finished.set_result(event.reason)
+        self._streams.add(event)
+        self._on_event(event)
+
+
+def make_identity() -> bytes:
+    """Return a new routing id. One that begins with NUL would be libzmq's own."""
+    return b"\x01" + os.urandom(7)
