@@ -34,7 +34,9 @@ from specwire.runtime.filemq.outflow import (
     MAX_RESTARTS,
     SETTLE_S,
     SMALL_OCTETS,
+    Chunk,
     ReadChunk,
+    ReadingState,
 )
 from specwire.runtime.filemq.publication import Doubt, Put, Trust, Unfit
 from specwire.runtime.kernel.effects import AwaitRoom, CancelAsk, DropPeer, Log, Send, Stop
@@ -332,9 +334,8 @@ def test_reader_gets_its_state_back() -> None:
     driver = peered(chunk_octets=6)
     first = one_read(driver.publish(entry("/a", 10)))
     assert first.request.state is None
-    effects = driver.read(first, b"012345")
-    assert one_read(effects).request.state == driver.peering().outflow.transfer.reading  # type: ignore[union-attr]
-    assert one_read(effects).request.state is not None
+    state = ReadingState(None, 1)
+    assert one_read(driver.answer(first, Chunk(b"012345", state))).request.state is state
 
 
 def test_file_ends_with_an_empty_chunk_at_its_size() -> None:
