@@ -7,14 +7,15 @@ from collections import deque
 import pytest
 
 from specwire.generated.filemq import Cheezburger
-from specwire.runtime.filemq.actions import CompleteFile, Held, ListHeld, ReadChunk, Send, WriteChunk, Wrote
-from specwire.runtime.filemq.catalogue import Catalogue, Entry, Signature
+from specwire.runtime.filemq.actions import CompleteFile, Held, ListHeld, Send, WriteChunk, Wrote
 from specwire.runtime.filemq.client import ClientEngine
 from specwire.runtime.filemq.dialect import FILEMQ
 from specwire.runtime.filemq.dialects import DIALECTS
-from specwire.runtime.filemq.server import ServerEngine
+from specwire.runtime.filemq.outflow import ReadChunk
+from specwire.runtime.kernel.effects import Ask, AwaitRoom
+from specwire.runtime.kernel.effects import Send as SendTo
+from tests.runtime.filemq.server_driver import ServerDriver, entry
 
-PEER = b"\x00peer"
 CHUNK = 16 << 20
 SIZE = 2**32 + CHUNK + 5
 ZEROS = bytes(CHUNK)
@@ -35,23 +36,23 @@ def test_offset_is_eight_octets_on_the_wire(protocol: str) -> None:
 
 def test_offsets_and_sizes_beyond_32_bits() -> None:
     """Each chunk is asked for, sent, and ordered to be written where the one before it ended."""
-    files = Catalogue()
-    files.put(Entry("/large", SIZE, SHA1, Signature(SIZE, 0, 0)))
-    server = ServerEngine(files, chunk_octets=CHUNK)
+    server = ServerDriver(entry("/large", SIZE, SHA1), chunk_octets=CHUNK)
     client = ClientEngine(["/"], window_octets=4 * CHUNK)
     todo = deque[object](client.open(0.0))
     read = written = 0
     completed: list[CompleteFile] = []
     while todo:
         match todo.popleft():
-            case Send(command=command, peer=b""):
-                todo.extend(server.receive(PEER, FILEMQ.encode(command), 0.0))
             case Send(command=command):
+                todo.extend(server.receive(FILEMQ.encode(command)))
+            case SendTo(message=command):
                 todo.extend(client.receive(FILEMQ.encode(command), 0.0))
-            case ReadChunk(transfer=transfer, offset=offset, size=size):
+            case AwaitRoom(octets=octets):
+                todo.extend(server.make_room(octets))
+            case Ask(request=ReadChunk(offset=offset, size=size)) as asked:
                 assert offset == read
                 read += size
-                todo.extend(server.chunk_read(PEER, transfer, ZEROS[:size] if size < CHUNK else ZEROS, 0.0))
+                todo.extend(server.read(asked, ZEROS[:size] if size < CHUNK else ZEROS))
             case WriteChunk(connection=connection, offset=offset, chunk=chunk):
                 assert offset == written
                 written += len(chunk)
