@@ -41,7 +41,7 @@ class PlainQueue:
         self.lacking.discard(name)
 
     def put_first(self, name: str, operation: Operation) -> None:
-        self.put(name, operation, replaces=False)
+        self.put(name, operation, replaces=operation is DELETE)
         self.changes.move_to_end(name, last=False)
 
     def put_lacking(self, lacking: set[str]) -> None:
@@ -281,3 +281,13 @@ def test_slow_client_takes_little_for_many_new_files() -> None:
     taken = (octets_taken(publish) - octets_taken(list_only)) / CLIENTS
     by_name = max(500, len(new) // 8)
     assert taken < 200 * by_name + len(new), f"{taken} octets for each client"
+
+
+def test_file_that_replaces_its_first_deletion_replaces_a_version() -> None:
+    """A client that writes in place must delete the version that it has before it gets the new one."""
+    files = Catalogue()
+    queue = SendQueue(files)
+    queue.put_first("/a", DELETE)
+    files.put(entry("/a"))
+    queue.put("/a", CREATE, replaces=False)
+    assert queue.take() == ("/a", Change(CREATE, replaces=True))
