@@ -30,6 +30,7 @@ from specwire.runtime.filemq.events import (
 )
 from specwire.runtime.filemq.outflow import (
     BATCH,
+    LONGEST_SETTLE_S,
     MAX_CREDIT,
     MAX_RESTARTS,
     SETTLE_S,
@@ -43,6 +44,7 @@ from specwire.runtime.kernel.effects import AwaitRoom, CancelAsk, DropPeer, Log,
 from specwire.runtime.kernel.log import Refused
 from tests.runtime.filemq.server_driver import (
     LABEL,
+    LASTING,
     OTHER,
     PEER,
     PRUNE,
@@ -451,14 +453,18 @@ def test_file_that_is_touched_while_it_is_sent_goes_on() -> None:
 
 def test_file_that_cannot_be_read_as_published_begins_again_later() -> None:
     """It is being written, or the disk has failed: it is read again after a delay that doubles."""
-    driver = peered()
+    driver = peered(timers=LASTING)
     effects = driver.publish(entry("/a", 10))
-    for delay in (SETTLE_S, 2 * SETTLE_S, 4 * SETTLE_S):
+    for delay in (0.05, 0.1, 0.2, 0.4, 0.8, LONGEST_SETTLE_S, LONGEST_SETTLE_S):
         assert driver.fail(one_read(effects)) == []
         assert driver.peering().describe(0.0).waits_for == "the file, which cannot be read"
         assert driver.tick(driver.now + 0.9 * delay) == []
-        effects = driver.tick(driver.now + 0.2 * delay)
+        effects = driver.tick(driver.now + 0.11 * delay)
         assert reads(effects) == [("/a", 0, 10)]
+    connect(driver, path=None, peer=OTHER)
+    other = one_read(driver.obey(subscription("/", (RESYNC,)), peer=OTHER))
+    assert driver.fail(other) == []
+    assert reads(driver.tick(driver.now + SETTLE_S)) == [("/a", 0, 10)], "each client has its own delay"
 
 
 def test_file_that_was_published_again_when_it_could_not_be_read_begins_again_at_once() -> None:
