@@ -75,7 +75,9 @@ def test_a_server_knows_how_its_clients_are() -> None:
     driver.read(one_read(effects), b"." * 100)
     file = UnderWay("/a", 100, 1000, LABEL)
     assert driver.state.under_way() == [file]
-    assert driver.peering().describe(14.0) == ClientStatus(LABEL, "ada", ("/",), 50, file, 1, 100, 4.0)
+    assert driver.peering().describe(14.0) == ClientStatus(
+        LABEL, "ada", ("/",), 50, file, 1, 100, 4.0, missing=("/b",)
+    )
     driver.leave()
     assert (driver.clients, driver.state.under_way()) == (0, [])
 

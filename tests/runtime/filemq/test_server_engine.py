@@ -19,6 +19,7 @@ from specwire.generated.filemq import (
     Srsly,
     Wat,
 )
+from specwire.runtime.filemq.catalogue import Doubt, Put, Trust, Unfit
 from specwire.runtime.filemq.dialect import Command, OutOfTurnError
 from specwire.runtime.filemq.events import (
     FilePublished,
@@ -39,7 +40,6 @@ from specwire.runtime.filemq.outflow import (
     ReadChunk,
     ReadingState,
 )
-from specwire.runtime.filemq.publication import Doubt, Put, Trust, Unfit
 from specwire.runtime.kernel.effects import AwaitRoom, CancelAsk, DropPeer, Log, Send, Stop
 from specwire.runtime.kernel.log import Refused
 from tests.runtime.filemq.server_driver import (
