@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from specwire.generated import filemq
@@ -19,7 +20,7 @@ from specwire.generated.filemq import (
     Srsly,
     Wat,
 )
-from specwire.runtime.filemq.catalogue import Doubt, Put, Trust, Unfit
+from specwire.runtime.filemq.catalogue import Doubt, Put, Signature, Trust, Unfit
 from specwire.runtime.filemq.dialect import Command, OutOfTurnError
 from specwire.runtime.filemq.events import (
     FilePublished,
@@ -34,12 +35,14 @@ from specwire.runtime.filemq.outflow import (
     LONGEST_SETTLE_S,
     MAX_CREDIT,
     MAX_RESTARTS,
+    RENAMED_FROM_OCTETS,
     SETTLE_S,
     SMALL_OCTETS,
     Chunk,
     ReadChunk,
     ReadingState,
 )
+from specwire.runtime.filemq.resync import ATTRIBUTES, RENAMES
 from specwire.runtime.kernel.effects import AwaitRoom, CancelAsk, DropPeer, Log, Send, Stop
 from specwire.runtime.kernel.log import Refused
 from tests.runtime.filemq.server_driver import (
@@ -473,6 +476,40 @@ def test_file_that_was_published_again_when_it_could_not_be_read_begins_again_at
     effects = driver.read(one_read(driver.publish(entry("/a", 10))), b"012345")
     driver.publish(entry("/a", 8, "BB"))
     assert reads(driver.fail(one_read(effects))) == [("/a", 0, 6)]
+
+
+def test_mode_and_modification_time_are_sent_on_request() -> None:
+    """As headers of every chunk."""
+    driver = peered(path=None, credit=0)
+    file = msgspec.structs.replace(entry("/a", 0), mode=0o640, signature=Signature(0, 123456789, 1))
+    driver.obey(subscription("/", (ATTRIBUTES,)))
+    [command] = content(driver.publish(file))
+    assert command.headers[2:] == (("mode", "0640"), ("mtime", "123456789"))
+    driver.obey(subscription("/"))
+    assert content(driver.publish(entry("/b", 0))) == [chunk(1, "/b", 0, b"", size=0)]
+
+
+@pytest.mark.parametrize(("size", "options", "is_short"), [
+    (RENAMED_FROM_OCTETS, (RENAMES,), True),
+    (RENAMED_FROM_OCTETS - 1, (RENAMES,), False),
+    (RENAMED_FROM_OCTETS, (), False),
+])  # fmt: skip
+def test_renamed_file_is_sent_without_its_content(
+    size: int, options: tuple[tuple[str, str], ...], is_short: bool
+) -> None:
+    """To a client that keeps deleted files; a small file is not worth it."""
+    driver = peered(entry("/old", size), path=None)
+    driver.obey(subscription("/", options))
+    assert content(driver.withdraw("/old")) == [deletion(0, "/old")]
+    effects = driver.publish(entry("/new", size))
+    if is_short:
+        [end] = content(effects)
+        assert (end.filename, end.offset, end.chunk) == ("/new", size, b"")
+        assert ("renamed", "1") in end.headers
+        assert FileSent("/new", size, LABEL) in logged(effects)
+    else:
+        assert content(effects) == []
+        assert len(asked(effects, ReadChunk)) == 1
 
 
 def test_touched_file_that_could_not_be_read_begins_again_at_once() -> None:
