@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from specwire.runtime.filemq.reading import FileReader
 from specwire.runtime.filemq.serve import FilemqServer
 from specwire.runtime.filemq.status import ClientStatus
 from tests.runtime.filemq.server_driver import PRUNE, RESYNC, subscription
+from tests.runtime.kernel.store.stores import run
 
 pytestmark = pytest.mark.peers
 
@@ -86,16 +87,6 @@ async def connecting(server: FilemqServer, **options: Any) -> AsyncIterator[Clie
         client.close()
 
 
-def play(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run a test on an event loop."""
-
-    async def bounded() -> None:
-        async with asyncio.timeout(100):
-            await story()
-
-    asyncio.run(bounded())
-
-
 async def until(server: FilemqServer, condition: Callable[[ClientStatus], bool]) -> ClientStatus:
     """Return the status of the only client when it is as expected."""
     while not ((clients := server.status().clients) and condition(clients[0])):
@@ -127,7 +118,7 @@ def test_client_that_does_not_read_is_waited_for(tmp_path: Path) -> None:
             done = await until(server, lambda status: status.waits_for != "the client to receive")
             assert (done.octets_sent, done.queued) == (LARGE, 0)
 
-    play(story)
+    run(story)
 
 
 def test_stop_while_a_client_does_not_read(tmp_path: Path) -> None:
@@ -141,7 +132,7 @@ def test_stop_while_a_client_does_not_read(tmp_path: Path) -> None:
             await server.stop()
             assert server.clients == 0
 
-    play(story)
+    run(story)
 
 
 def test_stop_while_a_part_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,7 +160,7 @@ def test_stop_while_a_part_is_checked(tmp_path: Path, monkeypatch: pytest.Monkey
             assert [entry.name for entry in checked] == ["/file"]
             assert await client.receive() == Kthxbai()
 
-    play(story)
+    run(story)
 
 
 def test_file_of_a_missing_folder_is_sent_when_the_folder_is_back(tmp_path: Path) -> None:
@@ -187,4 +178,4 @@ def test_file_of_a_missing_folder_is_sent_when_the_folder_is_back(tmp_path: Path
             aside.rename(folder)
             assert await client.receive_file() == b"aside"
 
-    play(story)
+    run(story)
