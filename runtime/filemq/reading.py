@@ -1,13 +1,13 @@
 """Reading of published files for the server's engine: the chunks it sends, and digests of what clients hold.
 
-A file is opened for each request, and must be in the state that the list of files has, before and after the
-octets are read. If this proves nothing (the digest was computed just after a change, or something happened to the
-file that its size and times do not show), the SHA-1 of all octets must be the announced one before the last chunk is
-sent. So a client never gets the end of a file that is a mixture of two versions.
+A file is opened for each request, and must be in the state that the list of files has when the octets have been
+read. If this proves nothing (the digest was computed just after a change, or something happened to the file that
+its size and times do not show), the SHA-1 of all octets must be the announced one before the last chunk is sent.
+So a client never gets the end of a file that is a mixture of two versions.
 
-Small chunks are read at once, others in a thread. The beginning of a file may have gigabytes: its digest is
-computed piece by piece, so that the checks of many clients take turns, no chunk waits for one, and a cancelled
-one ends with the current piece.
+Small chunks are read at once. Others are read in a thread, and so is the end of a large file, which may have to be
+digested. The beginning of a file may have gigabytes: its digest is computed piece by piece, so that the checks of
+many clients take turns, no chunk waits for one, and a cancelled one ends with the current piece.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class FileReader:
     async def read(self, request: ReadChunk) -> Chunk | None:
         """Return the chunk; None after `look_again` if the file has changed."""
         try:
-            if request.size <= AT_ONCE_OCTETS:
+            if _is_quick(request):
                 return self.read_now(request)
             return await asyncio.get_running_loop().run_in_executor(self._reading, self.read_now, request)
         except FileChangedError:
@@ -119,6 +119,12 @@ class FileReader:
                 os.close(descriptor)
         except (OSError, ContainmentError) as error:
             raise FileChangedError(str(error)) from error
+
+
+def _is_quick(request: ReadChunk) -> bool:
+    """Return whether a chunk is small, and not the last of a large file, which may have to be digested."""
+    is_last = request.offset + request.size == request.entry.size
+    return request.size <= AT_ONCE_OCTETS and not (is_last and request.entry.size > AT_ONCE_OCTETS)
 
 
 def _has_digest(descriptor: int, entry: Entry, state: ReadingState, touched_ns: int) -> bool:

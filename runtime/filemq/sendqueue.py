@@ -75,8 +75,12 @@ class SendQueue:
             self._fold()
 
     def put_first(self, name: str, operation: Operation) -> None:
-        """Queue an operation that must come before everything else."""
-        self._earlier[name] = share(operation, self._drop(name))
+        """Queue an operation that must come before everything else.
+
+        The client may have a file that is deleted, so a creation that replaces the deletion replaces a version.
+        """
+        replaced = self._drop(name)
+        self._earlier[name] = share(operation, replaced or operation is Operation.DELETE)
         self._earlier.move_to_end(name, last=False)
 
     def put_lacking(self, names: NameSet) -> None:

@@ -226,6 +226,8 @@ class Router:
         return True
 
     def _tell_room(self, peer: bytes) -> None:
+        if self._link.socket.closed:  # then libzmq lets go of what it has not sent
+            return
         if self._paced:
             self._flush_peer(peer)
         if self.ready(peer):

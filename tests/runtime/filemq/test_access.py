@@ -9,18 +9,27 @@ from pathlib import Path
 import pytest
 import zmq
 
-from specwire.generated.filemq import Icanhaz, IcanhazOk, Nom, Ohai, OhaiOk, Srsly
+from specwire.generated.filemq import IcanhazOk, Nom, Ohai, OhaiOk, Srsly
 from specwire.runtime.filemq.access import Client, Clients, ServerSecurity, fault_in_security, judge_by
-from specwire.runtime.filemq.actions import Send, ServerAction
-from specwire.runtime.filemq.catalogue import Catalogue, Entry, Signature
+from specwire.runtime.filemq.catalogue import Put
 from specwire.runtime.filemq.clients_file import AccessError, load_clients, load_passwords
 from specwire.runtime.filemq.credentials import read_client_security, read_server_security
-from specwire.runtime.filemq.dialect import Command
-from specwire.runtime.filemq.server import ServerEngine, allow_all
+from specwire.runtime.filemq.events import FilePublished, PeerClosed
+from specwire.runtime.filemq.server import allow_all
+from specwire.runtime.kernel.effects import CancelAsk
 from specwire.runtime.transport.keys import KeyPair, make_keys
 from specwire.runtime.transport.security import NULL, CurveClient, CurveServer, PlainClient, PlainServer
-
-PEER = b"\x00peer"
+from tests.runtime.filemq.server_driver import (
+    LABEL,
+    ServerDriver,
+    content,
+    entry,
+    logged,
+    one_read,
+    reads,
+    sent,
+    subscription,
+)
 
 
 def new_key() -> str:
@@ -63,16 +72,17 @@ def test_a_client_that_is_not_listed_may_nothing() -> None:
     ["/foo/../secret", "/foo/..", "/foo//secret", "/foo/./../secret", "/foobar", "/", "", "foo", "/foo//"],
 )
 def test_tricks_with_paths_are_refused_by_the_engine(path: str) -> None:
-    """SRSLY, and nothing of what is outside; a file that is published later is not told of either."""
-    engine = ServerEngine(Catalogue(), authorise=judge_by(only("/foo"), allow_all))
-    assert sent(engine.receive(PEER, Ohai().encode(), 0.0, user="site-b")) == [OhaiOk()]
-    engine.receive(PEER, Nom(credit=1000).encode(), 0.0, user="site-b")
-    (answer,) = sent(engine.receive(PEER, ask(path), 0.0, user="site-b"))
+    """SRSLY, and nothing from outside; files that are published later are not sent either."""
+    driver = ServerDriver(authorise=judge_by(only("/foo"), allow_all))
+    assert sent(driver.receive(Ohai().encode(), user="site-b")) == [OhaiOk()]
+    driver.receive(Nom(credit=1000).encode(), user="site-b")
+    (answer,) = sent(driver.receive(ask(path), user="site-b"))
     assert isinstance(answer, Srsly)
     # FILEMQ v2: any further commands from this client are discarded.
-    assert engine.receive(PEER, ask("/foo"), 0.0, user="site-b") == []
-    for name in ("/secret", "/foobar", "/foo/a"):
-        assert engine.publish(Entry(name, 1, "AA", Signature(1, 0, 0)), 0.0) == []
+    assert driver.receive(ask("/foo"), user="site-b") == []
+    effects = driver.change(*(Put(entry(name, 1)) for name in ("/secret", "/foobar", "/foo/a")))
+    assert [type(event) for event in logged(effects)] == [FilePublished] * 3
+    assert len(effects) == 3
 
 
 def test_the_list_and_the_callback_have_both_to_allow() -> None:
@@ -85,27 +95,34 @@ def test_the_list_and_the_callback_have_both_to_allow() -> None:
 def test_another_client_with_the_same_routing_id_inherits_nothing() -> None:
     """Who takes the routing id of a client that has just left gets neither its subscriptions nor its credit."""
     clients = Clients([Client("a", ("/a",), key=new_key()), Client("b", ("/b",), key=new_key())])
-    engine = ServerEngine(Catalogue(), authorise=judge_by(clients, allow_all))
+    driver = ServerDriver(authorise=judge_by(clients, allow_all))
     for message in (Ohai().encode(), ask("/a"), Nom(credit=1000).encode()):
-        engine.receive(PEER, message, 0.0, user="a")
-    assert engine.displace(PEER, "a") == []
-    news = Entry("/a/news", 1, "AA", Signature(1, 0, 0))
-    assert sent(engine.publish(news, 0.0)) or engine.credit(PEER) == 1000
-    assert engine.displace(PEER, "b")
-    assert engine.clients == 0
-    assert sent(engine.receive(PEER, Ohai().encode(), 0.0, user="b")) == [OhaiOk()]
-    assert engine.credit(PEER) == 0
-    assert engine.publish(news, 0.0, replaces=True) == []
-    assert sent(engine.receive(PEER, ask("/b"), 0.0, user="b")) == [IcanhazOk()]
-    assert isinstance(sent(engine.receive(PEER, ask("/a"), 0.0, user="b"))[0], Srsly)
+        driver.receive(message, user="a")
+    request = one_read(driver.publish(entry("/a/news", 1)))
+    assert driver.credit() == 1000
+    effects = driver.receive(Ohai().encode(), user="b")
+    assert CancelAsk(request.ticket) in effects
+    assert PeerClosed(LABEL, "another client has its routing id now") in logged(effects)
+    assert sent(effects) == [OhaiOk()]
+    assert (driver.clients, driver.credit()) == (1, 0)
+    assert driver.read(request, b"1") == []
+    effects = driver.publish(entry("/a/news", 1, "BB"))
+    assert (content(effects), reads(effects)) == ([], [])
+    assert sent(driver.receive(ask("/b"), user="b")) == [IcanhazOk()]
+    assert isinstance(sent(driver.receive(ask("/a"), user="b"))[0], Srsly)
+
+
+@pytest.mark.parametrize("frames", [[b"nonsense"], [b"\xaa\xa3\x07"], Nom(credit=1).encode()])
+def test_any_message_of_another_client_ends_a_peering(frames: list[bytes]) -> None:
+    """Also one that is not accepted: it shows that the client which had the routing id has gone."""
+    driver = ServerDriver()
+    driver.receive(Ohai().encode(), user="a")
+    driver.receive(frames, user="b")
+    assert driver.clients == driver.suspended == 0
 
 
 def ask(path: str) -> list[bytes]:
-    return Icanhaz(path=path, options=(), cache=()).encode()
-
-
-def sent(actions: list[ServerAction]) -> list[Command]:
-    return [action.command for action in actions if isinstance(action, Send)]
+    return subscription(path).encode()
 
 
 # ---- lists of clients

@@ -1,4 +1,4 @@
-"""What holds for both engines whatever comes, in whatever order, with time passing anywhere."""
+"""Properties of both engines, for any events in any order, with time passing anywhere."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ from specwire.generated.filemq import (
     Srsly,
     Wat,
 )
-from specwire.runtime.filemq.actions import Pause, ReadChunk, Send, ServerAction
-from specwire.runtime.filemq.catalogue import Catalogue, Entry, Signature
 from specwire.runtime.filemq.dialect import Command
 from specwire.runtime.filemq.diskwork import (
     BatchDone,
@@ -36,12 +34,13 @@ from specwire.runtime.filemq.diskwork import (
     WriteChunk,
     Wrote,
 )
-from specwire.runtime.filemq.server import ServerEngine
+from specwire.runtime.kernel.effects import HostEffect
 from specwire.runtime.kernel.events import Answered
 from tests.examples import examples
-from tests.runtime.filemq.client_desk import Actions, ClientDesk, drops, sent
+from tests.runtime.filemq.client_desk import Actions, ClientDesk, drops
+from tests.runtime.filemq.client_desk import sent as sent_up
+from tests.runtime.filemq.server_driver import ServerDriver, entry, peered, sent, subscription
 
-PEER = b"\x00peer"
 TIMES = {"heartbeat": 1.0, "expiry": 1e9, "reconnect": 0.5}
 FILES = {f"/{name}": size for name, size in (("a", 0), ("b", 1), ("c", 10), ("d/e", 25), ("d/f", 7))}
 
@@ -77,33 +76,21 @@ messages = st.one_of(
 )
 
 
-def listing() -> Catalogue:
-    files = Catalogue()
-    for name, size in FILES.items():
-        files.put(Entry(name, size, "AA", Signature(size, 0, 0)))
-    return files
+class Server:
+    """A server whose host answers everything at once, and what was sent to its client."""
 
-
-def serve(chunk_octets: int = 6) -> ServerEngine:
-    return ServerEngine(listing(), chunk_octets=chunk_octets, timers=TIMES)
-
-
-class Store:
-    """Performs what a server's engine asks of the files and the socket, at once, and keeps what was sent."""
-
-    def __init__(self, engine: ServerEngine) -> None:
-        self.engine = engine
+    def __init__(self, chunk_octets: int = 6) -> None:
+        files = (entry(name, size) for name, size in FILES.items())
+        self.driver = ServerDriver(*files, chunk_octets=chunk_octets, timers=TIMES)
         self.sent: list[Command] = []
 
-    def perform(self, actions: list[ServerAction]) -> None:
-        for action in actions:
-            match action:
-                case Send(command=command):
-                    self.sent.append(command)
-                case ReadChunk(transfer=transfer, size=size):
-                    self.perform(self.engine.chunk_read(PEER, transfer, b"x" * size, 0.0))
-                case Pause():
-                    self.perform(self.engine.resume(PEER, 0.0))
+    def perform(self, effects: list[HostEffect]) -> None:
+        """Play effects out."""
+        self.sent += sent(self.driver.play_out(effects))
+
+    def obey(self, command: Command) -> None:
+        """Present a command."""
+        self.perform(self.driver.obey(command))
 
     def content(self) -> int:
         return sum(len(command.chunk) for command in self.sent if isinstance(command, Cheezburger))
@@ -112,31 +99,29 @@ class Store:
 @given(st.lists(st.integers(0, 12), max_size=15), st.integers(1, 30))
 def test_content_never_exceeds_the_credit(credits: list[int], chunk_octets: int) -> None:
     """After any sequence of NOM exactly the credit, or everything there is, has been sent."""
-    store = Store(serve(chunk_octets))
-    store.perform(store.engine.obey(PEER, Ohai(), 0.0))
-    store.perform(store.engine.obey(PEER, Icanhaz(path="/", options=(("RESYNC", "1"),), cache=()), 0.0))
+    server = Server(chunk_octets)
+    server.obey(Ohai())
+    server.obey(subscription("/", (("RESYNC", "1"),)))
     granted = 0
     for credit in credits:
-        store.perform(store.engine.obey(PEER, Nom(credit=credit), 0.0))
+        server.obey(Nom(credit=credit))
         granted += credit
-        assert store.content() == min(granted, sum(FILES.values()))
-        assert store.engine.credit(PEER) == granted - store.content()
+        assert server.content() == min(granted, sum(FILES.values()))
+        assert server.driver.credit() == granted - server.content()
 
 
 @given(st.lists(st.sampled_from([2**64 - 1, 2**63, 2**62, 1, 0]), max_size=8))
 def test_credit_never_wraps(credits: list[int]) -> None:
     """A sum beyond 2^64 - 1 refuses the client; until then it is kept exactly."""
-    engine = ServerEngine(Catalogue(), timers=TIMES)
-    engine.obey(PEER, Ohai(), 0.0)
+    driver = peered(path=None, credit=0)
     total = 0
     for credit in credits:
-        actions = engine.obey(PEER, Nom(credit=credit), 0.0)
+        commands = sent(driver.obey(Nom(credit=credit)))
         total += credit
         if total >= 2**64:
-            assert isinstance(actions[0], Send)
-            assert isinstance(actions[0].command, Srsly)
+            assert isinstance(commands[0], Srsly)
             return
-        assert engine.credit(PEER) == total
+        assert driver.credit() == total
 
 
 events = st.one_of(messages, st.sampled_from(["tick", "publish", "withdraw", "subscribe", "held", "close"]))
@@ -145,20 +130,23 @@ events = st.one_of(messages, st.sampled_from(["tick", "publish", "withdraw", "su
 @settings(deadline=None)
 @given(st.lists(events, max_size=20))
 def test_server_takes_anything_and_keeps_the_dialog(story: list[list[bytes] | str]) -> None:
-    """Any octets and any requests give actions; a command that the dialog forbids would be an OutOfTurnError."""
-    store = Store(serve())
-    store.perform(store.engine.receive(PEER, Ohai().encode(), 0.0))
+    """Any octets and any changes are handled; a command that the dialog forbids would be an OutOfTurnError."""
+    server = Server()
+    driver = server.driver
+    server.perform(driver.receive(Ohai().encode()))
     for now, event in enumerate(story, start=1):
+        driver.now = float(now)
         match event:
             case list(frames):
-                store.perform(store.engine.receive(PEER, frames, float(now)))
+                server.perform(driver.receive(frames))
             case "publish":
-                store.perform(store.engine.publish(Entry("/c", 3, "AB", Signature(3, 0, 0)), float(now)))
+                server.perform(driver.publish(entry("/c", 3, "AB")))
             case "withdraw":
-                store.perform(store.engine.withdraw("/c", float(now)))
+                server.perform(driver.withdraw("/c"))
             case "close":
-                store.perform(store.engine.close(float(now)))
-        store.perform(store.engine.tick(now + 0.5))
+                server.perform(driver.stop())
+                return
+        server.perform(driver.tick(now + 0.5))
 
 
 @settings(max_examples=examples(30))
@@ -175,13 +163,13 @@ def test_ticks_between_commands_change_nothing(data: st.DataObject) -> None:
     ]
 
     def play(ticks: list[int]) -> tuple[list[Command], int]:
-        store = Store(serve())
+        server = Server()
         for command, count in zip(story, ticks, strict=True):
-            store.perform(store.engine.obey(PEER, command, 0.0))
-            for turn in range(count):
-                store.perform(store.engine.tick(float(turn)))
-        sent: list[Command] = [command for command in store.sent if not isinstance(command, Hugz)]
-        return sent, store.engine.credit(PEER)
+            server.obey(command)
+            for _ in range(count):
+                server.perform(server.driver.tick(server.driver.now + 1.0))
+        commands: list[Command] = [command for command in server.sent if not isinstance(command, Hugz)]
+        return commands, server.driver.credit()
 
     ticks = data.draw(st.lists(st.integers(0, 3), min_size=len(story), max_size=len(story)))
     assert play(ticks) == play([0] * len(story))
@@ -213,7 +201,7 @@ class Disk:
 @given(st.data(), st.integers(1, 40), st.integers(1, 30))
 def test_two_engines_transfer_everything(data: st.DataObject, window_octets: int, chunk_octets: int) -> None:
     """However messages, disk work and ticks interleave, every file arrives, and the window is kept."""
-    store = Store(serve(chunk_octets))
+    server = Server(chunk_octets)
     desk = ClientDesk("/", window_octets=window_octets, timers=TIMES)
     desk.is_held = True
     disk = Disk()
@@ -222,12 +210,12 @@ def test_two_engines_transfer_everything(data: st.DataObject, window_octets: int
 
     def perform(actions: Actions) -> None:
         assert drops(actions) == 0
-        to_server.extend(sent(actions))
+        to_server.extend(sent_up(actions))
 
     perform(desk.start())
     for step in range(3000):
         is_due = desk.engine.deadline() == -inf
-        waiting = (("up", to_server), ("down", store.sent), ("disk", desk.asked), ("tick", is_due))
+        waiting = (("up", to_server), ("down", server.sent), ("disk", desk.asked), ("tick", is_due))
         choices = [name for name, some in waiting if some]
         if not choices:
             break
@@ -235,9 +223,9 @@ def test_two_engines_transfer_everything(data: st.DataObject, window_octets: int
             case "up":
                 command = to_server.pop(0)
                 granted += command.credit if isinstance(command, Nom) else 0
-                store.perform(store.engine.obey(PEER, command, 0.0))
+                server.obey(command)
             case "down":
-                command = store.sent.pop(0)
+                command = server.sent.pop(0)
                 arrived += len(command.chunk) if isinstance(command, Cheezburger) else 0
                 perform(desk.receive(command))
             case "disk":
@@ -246,7 +234,7 @@ def test_two_engines_transfer_everything(data: st.DataObject, window_octets: int
                 perform(desk.present(Answered(0, disk.perform(batch)), 0.0))
             case "tick":
                 perform(desk.tick(0.0))
-        on_the_way = sum(len(c.chunk) for c in store.sent if isinstance(c, Cheezburger))
+        on_the_way = sum(len(c.chunk) for c in server.sent if isinstance(c, Cheezburger))
         assert arrived + on_the_way <= granted
         assert on_the_way + arrived - disk.written <= window_octets
     assert disk.files == FILES

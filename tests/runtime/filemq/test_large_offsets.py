@@ -7,17 +7,14 @@ from collections import deque
 import pytest
 
 from specwire.generated.filemq import Cheezburger
-from specwire.runtime.filemq.actions import ReadChunk
-from specwire.runtime.filemq.actions import Send as ServerSend
-from specwire.runtime.filemq.catalogue import Catalogue, Entry, Signature
 from specwire.runtime.filemq.dialect import FILEMQ
 from specwire.runtime.filemq.dialects import DIALECTS
 from specwire.runtime.filemq.diskwork import CompleteFile, Held, ListHeld, WriteChunk, Wrote
-from specwire.runtime.filemq.server import ServerEngine
-from specwire.runtime.kernel.effects import Send
+from specwire.runtime.filemq.outflow import ReadChunk
+from specwire.runtime.kernel.effects import Ask, AwaitRoom, Send
 from tests.runtime.filemq.client_desk import ClientDesk
+from tests.runtime.filemq.server_driver import ServerDriver, entry
 
-PEER = b"\x00peer"
 CHUNK = 16 << 20
 SIZE = 2**32 + CHUNK + 5
 ZEROS = bytes(CHUNK)
@@ -38,23 +35,23 @@ def test_offset_is_eight_octets_on_the_wire(protocol: str) -> None:
 
 def test_offsets_and_sizes_beyond_32_bits() -> None:
     """Each chunk is asked for, sent, and ordered to be written where the one before it ended."""
-    files = Catalogue()
-    files.put(Entry("/large", SIZE, SHA1, Signature(SIZE, 0, 0)))
-    server = ServerEngine(files, chunk_octets=CHUNK)
+    server = ServerDriver(entry("/large", SIZE, SHA1), chunk_octets=CHUNK)
     client = ClientDesk("/", window_octets=4 * CHUNK)
     todo = deque[object](client.start())
     read = written = 0
     completed: list[CompleteFile] = []
     while todo:
         match todo.popleft():
+            case Send(peer=peer, message=command) if peer == client.peer:
+                todo.extend(server.receive(FILEMQ.encode(command)))
             case Send(message=command):
-                todo.extend(server.receive(PEER, FILEMQ.encode(command), 0.0))
-            case ServerSend(command=command):
                 todo.extend(client.receive_frames(FILEMQ.encode(command)))
-            case ReadChunk(transfer=transfer, offset=offset, size=size):
+            case AwaitRoom(octets=octets):
+                todo.extend(server.make_room(octets))
+            case Ask(request=ReadChunk(offset=offset, size=size)) as asked:
                 assert offset == read
                 read += size
-                todo.extend(server.chunk_read(PEER, transfer, ZEROS[:size] if size < CHUNK else ZEROS, 0.0))
+                todo.extend(server.read(asked, ZEROS[:size] if size < CHUNK else ZEROS))
             case WriteChunk(connection=connection, offset=offset, chunk=chunk):
                 assert offset == written
                 written += len(chunk)

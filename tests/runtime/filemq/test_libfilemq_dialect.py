@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -26,28 +25,30 @@ from specwire.generated.filemq import (
     Srsly,
     Wat,
 )
-from specwire.runtime.filemq.actions import (
-    Close,
-    ReadChunk,
-    Report,
-    Send,
-    ServerAction,
-)
-from specwire.runtime.filemq.catalogue import Catalogue, Entry, Signature
+from specwire.runtime.filemq.catalogue import Entry
 from specwire.runtime.filemq.dialect import FILEMQ, Command
 from specwire.runtime.filemq.dialects import DIALECTS, find_dialect
 from specwire.runtime.filemq.diskwork import DeleteFile, Held, ListHeld, Wrote
-from specwire.runtime.filemq.events import PeerOpened
 from specwire.runtime.filemq.libfilemq import LIBFILEMQ
+from specwire.runtime.filemq.outflow import ReadChunk
 from specwire.runtime.filemq.resync import WHOLE
-from specwire.runtime.filemq.server import ServerEngine
-from specwire.runtime.kernel.effects import PauseReceiving
-from tests.runtime.filemq.client_desk import ClientDesk, sent
+from specwire.runtime.kernel import effects as kernel
+from tests.runtime.filemq.client_desk import ClientDesk
+from tests.runtime.filemq.client_desk import sent as sent_up
+from tests.runtime.filemq.server_driver import (
+    PEER,
+    RESYNC,
+    ServerDriver,
+    asked,
+    drops,
+    entry,
+    sent,
+    subscription,
+)
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "filemq-libfilemq.json").read_text())
 REAL = [vector for vector in VECTORS if vector["command"]]
 REFUSED = [vector for vector in VECTORS if not vector["command"]]
-PEER = b"\x00peer"
 TIMES = {"heartbeat": 1.0, "expiry": 4.0, "reconnect": 0.5}
 
 
@@ -131,48 +132,39 @@ def test_dialects_by_name() -> None:
 # ---- the server's engine
 
 
-def entry(name: str, size: int = 10, sha1: str = "AA") -> Entry:
-    return Entry(name, size, sha1, Signature(size, 0, 0))
-
-
 class Server:
-    """An engine with one client, whose reads are answered at once; `sent` is what the client got."""
+    """A server with one client, whose reads are answered on request; `sent` is what the client got."""
 
     def __init__(
         self, *entries: Entry, options: tuple[tuple[str, str], ...] = (), credit: int = 1000
     ) -> None:
-        self.files = Catalogue()
         self.sent: list[Command] = []
-        self.reads: list[ReadChunk] = []
-        self.engine = ServerEngine(self.files, timers=TIMES, chunk_octets=6, dialect=LIBFILEMQ)
-        for item in entries:
-            self.files.put(item)
-        for command in (Ohai(), Icanhaz(path="/", options=options, cache=()), Nom(credit=credit)):
-            self.perform(self.engine.obey(PEER, command, 0.0))
+        self.reads: list[kernel.Ask] = []
+        self.driver = ServerDriver(*entries, timers=TIMES, chunk_octets=6, dialect=LIBFILEMQ)
+        self.perform(self.driver.obey(Ohai(), subscription("/", options), Nom(credit=credit)))
 
-    def perform(self, actions: Iterable[ServerAction]) -> None:
-        for action in actions:
-            if isinstance(action, Send):
-                self.sent.append(action.command)
-            elif isinstance(action, ReadChunk):
-                self.reads.append(action)
+    def perform(self, effects: list[kernel.HostEffect]) -> None:
+        """Keep commands and requests."""
+        self.sent += sent(effects)
+        self.reads += asked(effects, ReadChunk)
 
     def read(self) -> None:
-        action = self.reads.pop(0)
-        self.perform(self.engine.chunk_read(PEER, action.transfer, b"x" * action.size, 0.0))
+        """Answer the oldest request."""
+        request = self.reads.pop(0)
+        self.perform(self.driver.read(request, b"x" * request.request.size))
 
     def read_all(self) -> None:
+        """Answer requests until none is left."""
         while self.reads:
             self.read()
 
     def publish(self, item: Entry) -> None:
-        known = self.files.find(item.name) is not None
-        self.files.put(item)
-        self.perform(self.engine.publish(item, 0.0, replaces=known))
+        """Publish a file."""
+        self.perform(self.driver.publish(item))
 
     def withdraw(self, name: str) -> None:
-        self.files.remove(name)
-        self.perform(self.engine.withdraw(name, 0.0))
+        """Withdraw a file."""
+        self.perform(self.driver.withdraw(name))
 
     def steps(self) -> list[tuple[str, int, int]]:
         """Of each CHEEZBURGER: ``+name`` or ``-name``, offset, octets."""
@@ -199,7 +191,7 @@ def test_client_that_cannot_ask_gets_what_there_is() -> None:
 def test_client_that_says_what_it_wants_gets_that() -> None:
     """A client of ours tells that it replaces files whole, and asks for RESYNC or does not."""
     assert Server(entry("/a", 3), options=(WHOLE,)).sent == [OhaiOk(), IcanhazOk()]
-    server = Server(entry("/a", 3), options=(("RESYNC", "1"), WHOLE))
+    server = Server(entry("/a", 3), options=(RESYNC, WHOLE))
     server.read_all()
     server.publish(entry("/a", 2, "BB"))
     server.read_all()
@@ -222,13 +214,13 @@ def test_deletion_waits_for_credit_with_its_file() -> None:
     server.read_all()
     server.publish(entry("/a", 3, "BB"))
     assert server.steps() == [("+/a", 0, 5), ("+/a", 5, 0)]
-    server.perform(server.engine.obey(PEER, Nom(credit=3), 0.0))
+    server.perform(server.driver.obey(Nom(credit=3)))
     server.read_all()
     assert server.steps()[2:] == [("-/a", 0, 0), ("+/a", 0, 3), ("+/a", 3, 0)]
 
 
-def test_file_deleted_and_made_anew_before_the_client_heard_of_it() -> None:
-    """The queued deletion gives way to the new file, and must not be forgotten."""
+def test_file_deleted_and_published_again_before_the_deletion_was_sent() -> None:
+    """The new file replaces the queued deletion, which must not be forgotten."""
     server = Server()
     server.publish(entry("/a", 5))
     server.read_all()
@@ -240,51 +232,74 @@ def test_file_deleted_and_made_anew_before_the_client_heard_of_it() -> None:
 
 
 @pytest.mark.parametrize("chunks", [0, 1])
-def test_file_that_changes_under_way_is_closed_deleted_and_begun_anew(chunks: int) -> None:
-    """Without an empty chunk the client would write what follows into the same file; unbegun files need none."""
+def test_file_that_changes_while_it_is_sent_is_closed_deleted_and_begins_again(chunks: int) -> None:
+    """Without an empty chunk the client would append the next file to it, unless nothing was sent."""
     server = Server()
     server.publish(entry("/a", 20))
     for _ in range(chunks):
         server.read()
     server.publish(entry("/a", 3, "BB"))
-    server.reads = server.reads[-1:]  # the answer to the one before is not awaited
     server.read_all()
     cut = [("+/a", 0, 6), ("+/a", 6, 0), ("-/a", 0, 0)] if chunks else []
     assert server.steps() == [*cut, ("+/a", 0, 3), ("+/a", 3, 0)]
 
 
-def test_file_that_goes_under_way_is_closed_and_deleted() -> None:
+def test_file_that_is_withdrawn_while_it_is_sent_is_closed_and_deleted() -> None:
+    """Before anything else is sent."""
     server = Server()
     server.publish(entry("/a", 20))
     server.read()
     server.withdraw("/a")
     server.publish(entry("/b", 1))
-    server.reads = server.reads[-1:]
     server.read_all()
     assert server.steps() == [("+/a", 0, 6), ("+/a", 6, 0), ("-/a", 0, 0), ("+/b", 0, 1), ("+/b", 1, 0)]
 
 
+def test_file_that_is_withdrawn_and_published_while_it_is_sent() -> None:
+    """The part that was sent is closed, and deleted before the new version."""
+    server = Server()
+    server.publish(entry("/a", 20))
+    server.read()
+    server.withdraw("/a")
+    server.publish(entry("/a", 1, "BB"))
+    server.read_all()
+    assert server.steps() == [("+/a", 0, 6), ("+/a", 6, 0), ("-/a", 0, 0), ("+/a", 0, 1), ("+/a", 1, 0)]
+
+
+def test_file_that_cannot_be_read_any_more_is_closed_deleted_and_begins_again() -> None:
+    """The old version, of which the client has a part, is in the way of what will be read."""
+    server = Server()
+    server.publish(entry("/a", 20))
+    server.read()
+    server.perform(server.driver.fail(server.reads.pop()))
+    assert server.steps() == [("+/a", 0, 6)]
+    server.perform(server.driver.tick(1.0))
+    server.read_all()
+    assert server.steps()[1:3] == [("+/a", 6, 0), ("-/a", 0, 0)]
+    assert server.steps()[3:] == [
+        ("+/a", 0, 6),
+        ("+/a", 6, 6),
+        ("+/a", 12, 6),
+        ("+/a", 18, 2),
+        ("+/a", 20, 0),
+    ]
+
+
 def test_silence_of_the_server() -> None:
-    """However long a client is idle, it gets no HUGZ; when its time is over, and when the server stops, no word."""
+    """An idle client gets no HUGZ. Nothing is sent when its time is over, and when the server stops."""
     server = Server()
     server.sent.clear()
-    server.perform(server.engine.tick(3.9))
-    assert server.engine.clients == 1
-    server.perform(server.engine.tick(4.0))
-    assert (server.engine.clients, server.sent) == (0, [])
-    server = Server()
-    server.sent.clear()
-    actions = server.engine.close(1.0)
-    server.perform(actions)
-    assert any(isinstance(action, Close) for action in actions)
-    assert server.sent == []
+    server.perform(server.driver.tick(3.9))
+    assert server.driver.clients == 1
+    server.perform(server.driver.tick(4.0))
+    assert (server.driver.clients, server.sent) == (0, [])
+    effects = Server().driver.stop()
+    assert (drops(effects), sent(effects)) == ([PEER], [])
 
 
 def test_second_ohai_is_answered_and_changes_nothing() -> None:
     server = Server()
-    again = server.engine.obey(PEER, Ohai(), 0.0)
-    assert again == [Send(OhaiOk(), PEER)]
-    assert not any(isinstance(a, Report) and isinstance(a.event, PeerOpened) for a in again)
+    assert server.driver.obey(Ohai()) == [kernel.Send(PEER, OhaiOk())]
     server.publish(entry("/a", 0))
     assert server.steps() == [("+/a", 0, 0)]
 
@@ -292,7 +307,7 @@ def test_second_ohai_is_answered_and_changes_nothing() -> None:
 def test_credit_that_overflows_is_refused() -> None:
     """The C server's sum wraps."""
     server = Server(credit=2**64 - 1)
-    server.perform(server.engine.obey(PEER, Nom(credit=1), 0.0))
+    server.perform(server.driver.obey(Nom(credit=1)))
     assert isinstance(server.sent[-1], Srsly)
 
 
@@ -302,7 +317,7 @@ def test_credit_that_overflows_is_refused() -> None:
 def connected(*paths: str) -> tuple[ClientDesk, list[Command]]:
     desk = ClientDesk(*(paths or ("/",)), resync=False, dialect=LIBFILEMQ)
     desk.start()
-    return desk, sent(desk.receive(OhaiOk()))
+    return desk, sent_up(desk.receive(OhaiOk()))
 
 
 def test_one_grant_is_for_ever() -> None:
@@ -311,20 +326,20 @@ def test_one_grant_is_for_ever() -> None:
     assert commands == [Nom(credit=2**62), Icanhaz(path="/", options=(WHOLE,), cache=())]
     desk.receive(IcanhazOk())
     chunk = Cheezburger(sequence=0, operation=1, filename="/a", offset=0, headers=(), chunk=b"x" * 10_000_000)
-    assert sent(desk.receive(chunk)) == []
+    assert sent_up(desk.receive(chunk)) == []
     assert desk.pending_octets == 10_000_000
 
 
 def test_nothing_is_received_while_content_waits_beyond_the_window() -> None:
     """Endless credit does not hold a server back, but a full socket does."""
     desk, _ = connected()
-    for offset, paused in ((0, []), (60, [PauseReceiving(desk.peer, True)]), (120, [])):
+    for offset, paused in ((0, []), (60, [kernel.PauseReceiving(desk.peer, True)]), (120, [])):
         chunk = Cheezburger(
             sequence=0, operation=1, filename="/a", offset=offset, headers=(), chunk=b"x" * 60
         )
-        assert [one for one in desk.receive(chunk) if isinstance(one, PauseReceiving)] == paused
+        assert [one for one in desk.receive(chunk) if isinstance(one, kernel.PauseReceiving)] == paused
     assert desk.settle(Wrote(1, 60)) == []
-    assert desk.settle(Wrote(1, 60)) == [PauseReceiving(desk.peer, False)]
+    assert desk.settle(Wrote(1, 60)) == [kernel.PauseReceiving(desk.peer, False)]
 
 
 def test_resync_names_files_in_full() -> None:
@@ -333,7 +348,7 @@ def test_resync_names_files_in_full() -> None:
     desk.start()
     assert ListHeld(1, "/p") in desk.receive(OhaiOk())
     long = "/p/" + "n" * 260
-    [command] = sent(desk.settle(Held(1, "/p", {"/p/a=b": "AA", long: "BB"})))
+    [command] = sent_up(desk.settle(Held(1, "/p", {"/p/a=b": "AA", long: "BB"})))
     assert isinstance(command, Icanhaz)
     assert command.cache == (("/p/a=b", "AA"),)
 
@@ -352,7 +367,7 @@ def test_sequence_proves_nothing() -> None:
 def test_hugz_of_a_server_is_not_answered() -> None:
     """HUGZ-OK of a client would end the C server."""
     desk, _ = connected()
-    assert sent(desk.receive_frames([b"\xaa\xa3\x09"])) == []
+    assert sent_up(desk.receive_frames([b"\xaa\xa3\x09"])) == []
     assert LIBFILEMQ.open_dialog("C").send(HugzOk()) is not None
 
 

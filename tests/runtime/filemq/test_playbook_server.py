@@ -1,21 +1,19 @@
 """The server's engine at every row of the generated tables, of both dialects and in both readings.
 
-What must come out is written here by hand, from the text of FILEMQ v2 and, for the C implementation's dialect, from
-what was measured of it; the tables say only which rows there are. A row that has no entry here fails.
+The expected answers are written by hand from the text of FILEMQ v2 and, for the C implementation's dialect, from
+measurements of it. The tables say only which rows there are. A row without an entry here fails.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import pytest
 
 from specwire.generated.dialog import Reading
 from specwire.generated.filemq import Nom
-from specwire.runtime.filemq.actions import Close, Pause, ReadChunk, Send, ServerAction
-from specwire.runtime.filemq.catalogue import Catalogue, Entry, Signature
-from specwire.runtime.filemq.server import ServerEngine
+from specwire.runtime.kernel.effects import HostEffect
 from tests.runtime.filemq.playbook import (
     CONCRETE,
     PROTOCOLS,
@@ -27,8 +25,8 @@ from tests.runtime.filemq.playbook import (
     path_to,
     rows,
 )
+from tests.runtime.filemq.server_driver import ServerDriver, drops, entry, sent
 
-PEER = b"\x00peer"
 SIGNED = b"\xaa\xa3"
 
 
@@ -46,11 +44,8 @@ class ServerPlay(Play):
         refusal: str | None = None,
     ) -> None:
         super().__init__(protocol, reading)
-        self.files = Catalogue()
         self.closed = False
-        self.now = 0.0
-        self.engine = ServerEngine(
-            self.files,
+        self.driver = ServerDriver(
             timers=TIMES,
             dialect=self.dialect,
             max_clients=max_clients,
@@ -58,34 +53,28 @@ class ServerPlay(Play):
         )
 
     def receive(self, frames: Sequence[bytes]) -> None:
+        """Present a message; `closed` says whether it ended the peering."""
         self.closed = False
-        self.perform(self.engine.receive(PEER, frames, self.now))
+        self.perform(self.driver.receive(frames))
 
-    def perform(self, actions: Iterable[ServerAction]) -> None:
-        for action in actions:
-            match action:
-                case Send(command=command):
-                    self.note_sent(command)
-                case ReadChunk(transfer=transfer, size=size):
-                    self.perform(self.engine.chunk_read(PEER, transfer, bytes(size), self.now))
-                case Pause():
-                    self.perform(self.engine.resume(PEER, self.now))
-                case Close():
-                    self.closed = True
+    def perform(self, effects: list[HostEffect]) -> None:
+        """Play effects out, and note what is sent."""
+        played = self.driver.play_out(effects)
+        for command in sent(played):
+            self.note_sent(command)
+        self.closed |= bool(drops(played))
 
     def bring_about(self, name: str) -> None:
+        """Make the server send a message of this class."""
         match name:
             case "Hugz":
-                self.now += TIMES["heartbeat"]
-                self.perform(self.engine.tick(self.now))
+                self.perform(self.driver.tick(self.driver.now + TIMES["heartbeat"]))
             case "Kthxbai":
-                self.perform(self.engine.close(self.now))
+                self.perform(self.driver.stop())
             case "Cheezburger":
                 self.present(CONCRETE["Icanhaz"])
                 self.present(CONCRETE["Nom"])
-                entry = Entry("/a", 10, "AA", Signature(10, 0, 0))
-                self.files.put(entry)
-                self.perform(self.engine.publish(entry, self.now))
+                self.perform(self.driver.publish(entry("/a")))
 
 
 def play_to(row: Row, **terms: int | str) -> ServerPlay:
@@ -134,7 +123,7 @@ def test_what_a_client_may_send_is_answered_as_specified(row: Row) -> None:
     assert play.present(CONCRETE[row.label[2:]]) is None
     assert tuple(play.said) == answer.says
     assert play.closed is not answer.peered
-    assert play.engine.clients == answer.peered
+    assert play.driver.clients == answer.peered
     assert play.faults == []
 
 
@@ -164,7 +153,7 @@ def test_what_a_client_may_not_send_is_answered_with_rtfm(row: Row) -> None:
     answer = REOPENED if row.cell == ("CLOSED", "C:Ohai") else UNEXPECTED[row.state]
     assert play.present(CONCRETE[row.label[2:]]) is not None
     assert tuple(play.said) == answer.says
-    assert play.engine.clients == answer.peered
+    assert play.driver.clients == answer.peered
     assert play.faults == [] or row.state == "CLOSED", "RTFM is the one thing to say, but the dialog is over"
 
 
@@ -189,10 +178,10 @@ def test_what_is_no_message_is_answered_the_same_in_every_state(
 ) -> None:
     frames, answers = MALFORMED[what]
     play = play_to(Row(protocol, "concurrent", state, "C:"))
-    before = play.engine.clients
+    before = play.driver.clients
     play.malformed(frames)
     assert tuple(play.said) == answers[protocol]
-    assert play.engine.clients == (before if not play.said else 0)
+    assert play.driver.clients == (before if not play.said else 0)
 
 
 # ---- what a server may send
@@ -279,7 +268,7 @@ def test_what_a_server_may_send_is_sent_where_it_belongs(row: Row) -> None:
     provocation.provoke(play)
     assert set(play.said) == {row.label[2:]}
     assert play.faults == []
-    assert play.engine.clients == provocation.peered
+    assert play.driver.clients == provocation.peered
 
 
 def test_the_hand_written_entries_are_of_rows_that_exist() -> None:
@@ -298,5 +287,5 @@ def test_a_refused_client_is_not_heard_any_more() -> None:
         if name != "Ohai":
             play.present(command)
             assert play.said == [], command
-    play.perform(play.engine.tick(TIMES["expiry"]))
-    assert play.engine.clients == 0
+    play.perform(play.driver.tick(TIMES["expiry"]))
+    assert play.driver.clients == 0

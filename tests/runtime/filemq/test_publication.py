@@ -16,11 +16,9 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from specwire.runtime.filemq import publication as publication_module
-from specwire.runtime.filemq import reading
 from specwire.runtime.filemq.catalogue import Change, Gone, Put, Unfit
 from specwire.runtime.filemq.names import covers
 from specwire.runtime.filemq.publication import Publication
-from specwire.runtime.filemq.reading import FileMovedError, TransferReader
 from tests.examples import examples
 
 
@@ -195,106 +193,6 @@ def test_overlapping_paths() -> None:
 def test_impossible_virtual_path(path: str) -> None:
     with pytest.raises(ValueError, match=r"begin|component"):
         Publication(Path(), path)
-
-
-# ---- reading for a transfer
-
-
-def reader_of(publication: Publication, name: str) -> TransferReader:
-    changes = publication.scan()
-    [entry] = [c.entry for c in changes if isinstance(c, Put) and c.entry.name == name]
-    return TransferReader(publication, entry)
-
-
-def test_file_is_read_in_pieces(publication: Publication) -> None:
-    (publication.folder / "a").write_bytes(b"0123456789")
-    reader = reader_of(publication, "/pub/a")
-    assert [reader.read(4), reader.read(6), reader.complete] == [b"0123", b"456789", True]
-    reader.close()
-
-
-def test_replaced_file_is_not_read(publication: Publication) -> None:
-    (publication.folder / "a").write_bytes(b"0123456789")
-    reader = reader_of(publication, "/pub/a")
-    (publication.folder / "b").write_bytes(b"9876543210")
-    (publication.folder / "b").rename(publication.folder / "a")
-    with pytest.raises(FileMovedError):
-        reader.read(4)
-    reader.close()
-
-
-def test_file_replaced_while_it_is_read_is_read_to_its_end(publication: Publication) -> None:
-    """A rename leaves the open file whole: the old version is sent, and then the new one."""
-    (publication.folder / "a").write_bytes(b"0123456789")
-    reader = reader_of(publication, "/pub/a")
-    reader.read(4)
-    (publication.folder / "b").write_bytes(b"new")
-    (publication.folder / "b").rename(publication.folder / "a")
-    assert reader.read(6) == b"456789"
-    reader.close()
-
-
-@pytest.mark.parametrize("new", [b"0123", b"0123456789ABC", b""])
-def test_file_written_while_it_is_read_is_given_up(publication: Publication, new: bytes) -> None:
-    (publication.folder / "a").write_bytes(b"0123456789")
-    reader = reader_of(publication, "/pub/a")
-    reader.read(4)
-    (publication.folder / "a").write_bytes(new)
-    with pytest.raises(FileMovedError):
-        reader.read(6)
-    reader.close()
-
-
-def test_change_without_a_trace_in_the_file_system_is_found_by_the_digest(publication: Publication) -> None:
-    file = publication.folder / "a"
-    file.write_bytes(b"0123456789")
-    reader = reader_of(publication, "/pub/a")
-    state = file.stat()
-    reader.read(4)
-    file.write_bytes(b"0123XXXXXX")
-    os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
-    with pytest.raises(FileMovedError, match="digest"):
-        reader.read(6)
-    reader.close()
-
-
-def test_file_at_rest_is_not_digested_again(
-    publication: Publication, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (publication.folder / "a").write_bytes(b"0123456789")
-    os.utime(publication.folder / "a", ns=(0, 0))
-    reader = reader_of(publication, "/pub/a")
-    monkeypatch.setattr(reading, "new_sha1", lambda: pytest.fail("was digested"))
-    assert [reader.read(4), reader.read(6), reader.complete] == [b"0123", b"456789", True]
-    reader.close()
-
-
-@pytest.mark.parametrize("new", [b"0123XXXXXX", b"0123456789"])
-def test_file_at_rest_that_was_touched_meanwhile_is_digested(publication: Publication, new: bytes) -> None:
-    file = publication.folder / "a"
-    file.write_bytes(b"0123456789")
-    os.utime(file, ns=(0, 0))
-    reader = reader_of(publication, "/pub/a")
-    reader.read(4)
-    before = file.stat().st_ctime_ns
-    while file.stat().st_ctime_ns == before:  # a file system counts time in steps
-        file.write_bytes(new)
-        os.utime(file, ns=(0, 0))
-    if new == b"0123456789":
-        assert reader.read(6) == b"456789"
-    else:
-        with pytest.raises(FileMovedError, match="digest"):
-            reader.read(6)
-    reader.close()
-
-
-def test_removed_file_is_not_read(publication: Publication) -> None:
-    (publication.folder / "a").write_bytes(b"0123456789")
-    reader = reader_of(publication, "/pub/a")
-    (publication.folder / "a").unlink()
-    with pytest.raises(FileMovedError):
-        reader.read(4)
-    reader.close()
 
 
 # ---- walks in steps, and looks in between

@@ -6,16 +6,13 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from specwire.generated.filemq import Cheezburger, Icanhaz, Nom, Ohai, OhaiOk, Operation
-from specwire.runtime.filemq.actions import ReadChunk
-from specwire.runtime.filemq.age import Age, Process
-from specwire.runtime.filemq.catalogue import Catalogue, Entry, PublicationTotals, Signature
+from specwire.generated.filemq import Cheezburger, Nom, Ohai, OhaiOk, Operation
+from specwire.runtime.filemq.catalogue import PublicationTotals
 from specwire.runtime.filemq.counters import Counters
-from specwire.runtime.filemq.events import PeerOpened
+from specwire.runtime.filemq.events import PeerOpened, Progress
 from specwire.runtime.filemq.progress import UnderWay
 from specwire.runtime.filemq.refusals import KEPT, Refusal, Refusals
 from specwire.runtime.filemq.reporting import CLIENTS_SHOWN, describe_left, report
-from specwire.runtime.filemq.server import ServerEngine
 from specwire.runtime.filemq.status import (
     ClientStatus,
     PeerStatus,
@@ -26,20 +23,22 @@ from specwire.runtime.filemq.status import (
 from specwire.runtime.kernel.log import Refused
 from specwire.runtime.kernel.status import ProcessStatus
 from tests.runtime.filemq.client_desk import ClientDesk
-
-PEER = b"\x00peer"
-LABEL = PEER.hex()
-
-
-def entry(name: str, size: int) -> Entry:
-    return Entry(name, size, "AA", Signature(size, 0, 0))
+from tests.runtime.filemq.server_driver import (
+    LABEL,
+    RESYNC,
+    ServerDriver,
+    entry,
+    logged,
+    one_read,
+    subscription,
+)
 
 
 def server(*clients: ClientStatus, counters: Counters | None = None) -> ServerStatus:
     return ServerStatus(
         endpoint="tcp://127.0.0.1:5670",
         protocol="filemq",
-        process=Process(12, "0.1.0", "2026-01-01T00:00:00+00:00", 61.0),
+        process=ProcessStatus(12, "0.1.0", "2026-01-01T00:00:00+00:00", 61.0),
         publications=(PublicationStatus("/", "/srv/a", 2, 1010),),
         clients=clients,
         counters=counters or Counters(),
@@ -68,19 +67,29 @@ def client(label: str, *, under_way: UnderWay | None = None, queued: int = 0) ->
 
 
 def test_a_server_knows_how_its_clients_are() -> None:
-    files = Catalogue()
-    for item in (entry("/a", 1000), entry("/b", 10)):
-        files.put(item)
-    engine = ServerEngine(files, chunk_octets=100)
-    engine.obey(PEER, Ohai(), 10.0, user="ada")
-    engine.obey(PEER, Icanhaz(path="/", options=(("RESYNC", "1"),), cache=()), 11.0)
-    [asked] = [a for a in engine.obey(PEER, Nom(credit=150), 12.0) if isinstance(a, ReadChunk)]
-    engine.chunk_read(PEER, asked.transfer, b"." * 100, 13.0)
+    driver = ServerDriver(entry("/a", 1000), entry("/b", 10), chunk_octets=100, timers={})
+    driver.now = 10.0
+    driver.obey(Ohai(), user="ada")
+    driver.now = 11.0
+    effects = driver.obey(subscription("/", (RESYNC,)), Nom(credit=150), user="ada")
+    driver.read(one_read(effects), b"." * 100)
     file = UnderWay("/a", 100, 1000, LABEL)
-    assert list(engine.under_way()) == [file]
-    assert engine.describe(14.0) == (ClientStatus(LABEL, "ada", ("/",), 50, file, 1, 100, 4.0),)
-    engine.gone(PEER, "is gone")
-    assert (engine.describe(15.0), list(engine.under_way())) == ((), [])
+    assert driver.state.under_way() == [file]
+    assert driver.peering().describe(14.0) == ClientStatus(
+        LABEL, "ada", ("/",), 50, file, 1, 100, 4.0, missing=("/b",)
+    )
+    driver.leave()
+    assert (driver.clients, driver.state.under_way()) == (0, [])
+
+
+def test_a_server_logs_the_progress_of_a_file_that_takes_long() -> None:
+    """Once a second, from the second look on."""
+    driver = ServerDriver(entry("/a", 1000), chunk_octets=100, timers={"heartbeat": 60.0, "expiry": 60.0})
+    effects = driver.obey(Ohai(), subscription("/", (RESYNC,)), Nom(credit=1000))
+    for now, octets in ((1.0, 0), (1.9, None), (2.0, 100), (3.0, 200)):
+        assert logged(driver.tick(now)) == ([Progress("/a", octets, 1000, 100.0, LABEL)] if octets else [])
+        effects = driver.read(one_read(effects), bytes(100)) if octets is not None else effects
+    assert driver.tick(3.5) == []
 
 
 def test_a_client_knows_the_file_that_comes() -> None:
@@ -168,10 +177,3 @@ def test_totals_follow_each_change() -> None:
     assert (totals.files, totals.octets) == (2, 30)
     totals.replace(larger, None)
     assert (totals.files, totals.octets) == (1, 5)
-
-
-def test_age_is_of_this_process() -> None:
-    age = Age()
-    first, second = age.describe(), age.describe()
-    assert second.uptime_s >= first.uptime_s >= 0
-    assert datetime.fromisoformat(first.started).tzinfo is UTC

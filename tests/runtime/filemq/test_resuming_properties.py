@@ -12,17 +12,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from specwire.generated.filemq import Cheezburger, Operation
-from specwire.runtime.filemq.actions import CheckPart, Pause, ReadChunk, Send, ServerAction
-from specwire.runtime.filemq.catalogue import Catalogue, Entry, Signature
 from specwire.runtime.filemq.client import Phase
 from specwire.runtime.filemq.dialect import Command
 from specwire.runtime.filemq.diskwork import BatchDone, Held
 from specwire.runtime.filemq.inbox import Inbox
 from specwire.runtime.filemq.names import covers
-from specwire.runtime.filemq.server import ServerEngine
-from specwire.runtime.kernel.events import Answered
+from specwire.runtime.filemq.outflow import CheckPart, ReadChunk
+from specwire.runtime.kernel.effects import HostEffect
+from specwire.runtime.kernel.events import Answered, PeerId
 from tests.examples import examples
-from tests.runtime.filemq.client_desk import Actions, ClientDesk, connects, sent
+from tests.runtime.filemq.client_desk import Actions, ClientDesk, connects
+from tests.runtime.filemq.client_desk import sent as sent_up
+from tests.runtime.filemq.server_driver import ServerDriver, entry, sent
 
 TIMES = {"heartbeat": 1e9, "expiry": 1e9, "reconnect": 0.5}
 KEEP_FROM = 8
@@ -40,7 +41,6 @@ class World:
     def __init__(self, folder: Path, paths: list[str], chunk_octets: int) -> None:
         self.folder, self.paths, self.chunk_octets = folder, paths, chunk_octets
         self.files: dict[str, bytes] = {}
-        self.catalogue = Catalogue()
         self.now = 0.0
         self.connections = 0
         self.up: list[Command] = []
@@ -52,38 +52,32 @@ class World:
     # ---- the server
 
     def start_server(self) -> None:
-        self.server = ServerEngine(self.catalogue, chunk_octets=self.chunk_octets, timers=TIMES)
+        files = (entry(name, len(content), sha1(content)) for name, content in self.files.items())
+        self.server = ServerDriver(*files, chunk_octets=self.chunk_octets, timers=TIMES)
+        self.server.now = self.now
 
     @property
-    def peer(self) -> bytes:
-        return b"%d" % self.connections
+    def peer(self) -> PeerId:
+        return PeerId("clients", b"%d" % self.connections)
 
     def publish(self, name: str, content: bytes) -> None:
         self.files[name] = content
-        entry = Entry(name, len(content), sha1(content), Signature(len(content), 0, 0))
-        if self.catalogue.put(entry):
-            self.serve(self.server.publish(entry, self.now, replaces=True))
+        self.serve(self.server.publish(entry(name, len(content), sha1(content))))
 
     def withdraw(self, name: str) -> None:
         if self.files.pop(name, None) is not None:
-            self.catalogue.remove(name)
-            self.serve(self.server.withdraw(name, self.now))
+            self.serve(self.server.withdraw(name))
 
-    def serve(self, actions: list[ServerAction]) -> None:
-        for action in actions:
-            match action:
-                case Send(command=command, peer=peer):
-                    if peer == self.peer:
-                        self.down.append(command)
-                case ReadChunk(peer=peer, transfer=number, name=name, offset=offset, size=size):
-                    chunk = self.files[name][offset : offset + size]
-                    self.serve(self.server.chunk_read(peer, number, chunk, self.now))
-                case CheckPart(peer=peer, transfer=number, name=name, size=size):
-                    self.serve(
-                        self.server.part_checked(peer, number, sha1(self.files[name][:size]), self.now)
-                    )
-                case Pause(peer=peer):
-                    self.serve(self.server.resume(peer, self.now))
+    def serve(self, effects: list[HostEffect]) -> None:
+        """Answer everything at once, as the files are now."""
+
+        def read(request: ReadChunk) -> bytes:
+            return self.files[request.entry.name][request.offset : request.offset + request.size]
+
+        def digest(request: CheckPart) -> str:
+            return sha1(self.files[request.entry.name][: request.size])
+
+        self.down += sent(self.server.play_out(effects, octets=read, digest=digest), self.peer)
 
     # ---- the client
 
@@ -98,7 +92,7 @@ class World:
         if connects(actions):
             self.connections += 1
             self.up, self.down, self.kept = [], [], None
-        self.up += sent(actions)
+        self.up += sent_up(actions)
 
     def work(self) -> None:
         """Do the disk work that was handed over, and everything that this brings."""
@@ -129,8 +123,9 @@ class World:
     # ---- what happens
 
     def cut(self) -> None:
-        self.serve(self.server.gone(self.peer, "cut"))
+        self.serve(self.server.leave("cut", peer=self.peer))
         self.now += 2e9
+        self.server.now = self.now
         self.act(self.client.tick(self.now))
         while self.client.phase is Phase.WAITING:
             self.now += 10.0
@@ -141,8 +136,9 @@ class World:
         self.cut()
 
     def stop_client(self, *, killed: bool, damaged: bool = False) -> None:
-        self.serve(self.server.gone(self.peer, "stopped"))
+        self.serve(self.server.leave("stopped", peer=self.peer))
         self.now += 10.0
+        self.server.now = self.now
         if killed:
             os.close(self.inbox._own)
             os.close(self.inbox._root)
@@ -161,7 +157,7 @@ class World:
         if self.client.asked is not None:
             self.work()
         elif self.up:
-            self.serve(self.server.obey(self.peer, self.up.pop(0), self.now))
+            self.serve(self.server.obey(self.up.pop(0), peer=self.peer))
         elif self.down:
             self.deliver()
         else:

@@ -1,22 +1,15 @@
-"""What a client says it holds, compared with what is published; and how much it may say."""
+"""The cache of a client, compared with the published files; and its bounds."""
 
 from __future__ import annotations
 
 import pytest
 
-from specwire.generated.filemq import Cheezburger, Icanhaz, IcanhazOk, Ohai, Operation, Srsly
+from specwire.generated.filemq import IcanhazOk, Operation, Srsly
 from specwire.runtime.filemq import peering
-from specwire.runtime.filemq.actions import Pause, Send, ServerAction
-from specwire.runtime.filemq.catalogue import Catalogue, Entry, Signature
-from specwire.runtime.filemq.dialect import Command
+from specwire.runtime.filemq.catalogue import Catalogue
 from specwire.runtime.filemq.resync import PRUNE, RESYNC, ClientCache
-from specwire.runtime.filemq.server import ServerEngine
-
-PEER = b"\x00peer"
-
-
-def entry(name: str, sha1: str = "AA") -> Entry:
-    return Entry(name, 10, sha1, Signature(10, 0, 0))
+from specwire.runtime.kernel.effects import AwaitRoom
+from tests.runtime.filemq.server_driver import PEER, content, entry, peered, sent, subscription
 
 
 def catalogue(*names: str) -> Catalogue:
@@ -26,12 +19,8 @@ def catalogue(*names: str) -> Catalogue:
     return files
 
 
-def sent(actions: list[ServerAction]) -> list[Command]:
-    return [action.command for action in actions if isinstance(action, Send)]
-
-
 def test_cache_is_compared_by_digest_in_any_case() -> None:
-    """Relative and absolute names, digests in either case; what has another digest, or no entry, is lacking."""
+    """Names are relative or absolute. A file with another digest, or without an entry, is lacking."""
     files = catalogue("/p/a", "/p/b", "/p/c", "/p/d", "/q")
     cache = ClientCache("/p", files)
     cache.add([("a", "aa"), ("/p/b", "AA"), ("c", "BB"), ("/q", "AA"), ("../q", "AA")])
@@ -40,7 +29,7 @@ def test_cache_is_compared_by_digest_in_any_case() -> None:
 
 
 def test_file_that_comes_while_the_cache_is_gathered() -> None:
-    """It was queued when it came; being told of it again does no harm, and forgetting it would."""
+    """It was queued when it came. Sending it again does no harm, and forgetting it would."""
     files = catalogue("/a", "/c")
     cache = ClientCache("/", files)
     cache.add([("a", "AA"), ("gone", "AA"), ("b", "AA")])
@@ -51,33 +40,28 @@ def test_file_that_comes_while_the_cache_is_gathered() -> None:
     assert list(cache.stale()) == ["/gone"]
 
 
-def test_names_that_nothing_is_called_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client that lists files without end is refused, however it spreads them over paths and commands."""
+def test_names_that_are_not_published_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that lists too many is refused, however it spreads them over paths and commands."""
     monkeypatch.setattr(peering, "MAX_STALE_OCTETS", 1000)
-    engine = ServerEngine(Catalogue())
-    engine.obey(PEER, Ohai(), 0.0)
+    driver = peered(path=None)
     for n in range(4):
-        cache = tuple((f"{'x' * 190} {n} {m}", "AA") for m in range(1))
-        [answer] = sent(engine.obey(PEER, Icanhaz(path=f"/{n}", options=(), cache=cache), 0.0))
-        assert isinstance(answer, IcanhazOk)
-        [answer] = sent(engine.obey(PEER, Icanhaz(path=f"/{n}", options=(), cache=cache), 0.0))
-        assert isinstance(answer, IcanhazOk), "the same names again take nothing"
-    [answer] = sent(engine.obey(PEER, Icanhaz(path="/", options=(), cache=(("y" * 250, "AA"),)), 0.0))
+        cache = ((f"{'x' * 190} {n}", "AA"),)
+        assert sent(driver.obey(subscription(f"/{n}", (), cache))) == [IcanhazOk()]
+        again = sent(driver.obey(subscription(f"/{n}", (), cache)))
+        assert again == [IcanhazOk()], "the same names take nothing"
+    [answer] = sent(driver.obey(subscription("/", (), (("y" * 250, "AA"),))))
     assert isinstance(answer, Srsly)
 
 
 def test_deletions_that_wait_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client that takes nothing, and asks again and again for what else to delete."""
+    """Here a client reads nothing, and lists other files again and again."""
     monkeypatch.setattr(peering, "MAX_WAITING", 100)
-    engine = ServerEngine(Catalogue())
-    actions = engine.obey(PEER, Ohai(), 0.0)
+    driver = peered(path=None)
+    effects = []
     for turn in range(50):
         cache = tuple((f"{turn}-{n}", "AA") for n in range(100))
-        actions += engine.obey(PEER, Icanhaz(path="/", options=(RESYNC, PRUNE), cache=cache), 0.0)
-    assert any(isinstance(action, Pause) for action in actions)
-    waiting = 0
-    while more := engine.resume(PEER, 0.0):
-        deletions = [command for command in sent(more) if isinstance(command, Cheezburger)]
-        assert all(command.operation == Operation.DELETE for command in deletions)
-        waiting += len(deletions)
-    assert 100 <= waiting < 300
+        effects += driver.obey(subscription("/", (RESYNC, PRUNE), cache))
+    assert AwaitRoom(PEER, 0) in effects
+    waiting = content(driver.play_out(driver.make_room()))
+    assert all(command.operation == Operation.DELETE for command in waiting)
+    assert 100 <= len(waiting) < 300

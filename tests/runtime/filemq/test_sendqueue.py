@@ -12,16 +12,16 @@ from unittest.mock import patch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from specwire.generated.filemq import Icanhaz, Ohai, Operation
+from specwire.generated.filemq import Ohai, Operation
 from specwire.runtime.filemq.catalogue import Catalogue, Entry, Signature
 from specwire.runtime.filemq.names import covers
 from specwire.runtime.filemq.nameset import NameSet
 from specwire.runtime.filemq.sendqueue import Change, SendQueue
-from specwire.runtime.filemq.server import ServerEngine
+from specwire.runtime.kernel.events import PeerId
 from tests.examples import examples
+from tests.runtime.filemq.server_driver import PRUNE, RESYNC, ServerDriver, subscription
 
 CREATE, DELETE = Operation.CREATE, Operation.DELETE
-RESYNC = (("RESYNC", "1"), ("PRUNE", "1"))
 
 small_blocks = patch("specwire.runtime.filemq.nameset.BLOCK_NAMES", 2)
 names = st.sampled_from(["/a", "/a/b", "/a/b/c", "/a/d", "/a-b", "/e", "/e/f", "/g", "/h", "/i"])
@@ -41,7 +41,7 @@ class PlainQueue:
         self.lacking.discard(name)
 
     def put_first(self, name: str, operation: Operation) -> None:
-        self.put(name, operation, replaces=False)
+        self.put(name, operation, replaces=operation is DELETE)
         self.changes.move_to_end(name, last=False)
 
     def put_lacking(self, lacking: set[str]) -> None:
@@ -233,17 +233,17 @@ def octets_taken(work: Callable[[], object]) -> int:
         tracemalloc.stop()
 
 
-def subscribe_all(files: Catalogue, held: dict[str, str]) -> ServerEngine:
-    """Return an engine with clients that hold these files, ask for the others, and grant no credit."""
-    engine = ServerEngine(files)
+def subscribe_all(files: Catalogue, held: dict[str, str]) -> ServerDriver:
+    """Return a server with clients that hold these files, ask for the others, and grant no credit."""
+    driver = ServerDriver(files=files)
     entries = [*held.items()]
     for client in range(CLIENTS):
-        peer = b"%d" % client
-        engine.obey(peer, Ohai(), 0.0)
+        peer = PeerId("clients", b"%d" % client)
+        driver.obey(Ohai(), peer=peer)
         for start in range(0, len(entries), 255):
-            engine.obey(peer, Icanhaz(path="/", options=(), cache=tuple(entries[start : start + 255])), 0.0)
-        engine.obey(peer, Icanhaz(path="/", options=RESYNC, cache=()), 0.0)
-    return engine
+            driver.obey(subscription("/", (), tuple(entries[start : start + 255])), peer=peer)
+        driver.obey(subscription("/", (RESYNC, PRUNE)), peer=peer)
+    return driver
 
 
 def test_client_that_lacks_everything_takes_bits() -> None:
@@ -263,16 +263,14 @@ def test_client_that_has_everything_takes_nothing_for_the_files() -> None:
 
 @patch("specwire.runtime.filemq.sendqueue.MANY_CHANGES", 500)
 def test_slow_client_takes_little_for_many_new_files() -> None:
-    """Files that come while a client grants no credit are bits in the end, however many they are."""
+    """Files that come while a client grants no credit become bits, however many they are."""
     new = [entry(f"/folder {n % 50}/file {n:06}", n) for n in range(FILES // 4)]
-    files = Catalogue()
-    engine = subscribe_all(files, {})
+    driver = subscribe_all(Catalogue(), {})
 
-    def publish() -> ServerEngine:
+    def publish() -> ServerDriver:
         for item in new:
-            files.put(item)
-            engine.publish(item, 0.0)
-        return engine
+            driver.publish(item)
+        return driver
 
     def list_only() -> Catalogue:
         alone = Catalogue()
@@ -283,3 +281,13 @@ def test_slow_client_takes_little_for_many_new_files() -> None:
     taken = (octets_taken(publish) - octets_taken(list_only)) / CLIENTS
     by_name = max(500, len(new) // 8)
     assert taken < 200 * by_name + len(new), f"{taken} octets for each client"
+
+
+def test_file_that_replaces_its_first_deletion_replaces_a_version() -> None:
+    """A client that writes in place must delete the version that it has before it gets the new one."""
+    files = Catalogue()
+    queue = SendQueue(files)
+    queue.put_first("/a", DELETE)
+    files.put(entry("/a"))
+    queue.put("/a", CREATE, replaces=False)
+    assert queue.take() == ("/a", Change(CREATE, replaces=True))

@@ -15,6 +15,7 @@ from specwire.runtime.kernel.effects import (
     TIMED_OUT,
     Ask,
     Cancel,
+    CancelAsk,
     DropPeer,
     Fork,
     HostEffect,
@@ -34,8 +35,10 @@ from specwire.runtime.kernel.events import (
     Called,
     Committed,
     Event,
+    Noticed,
     PeerDisconnected,
     PeerId,
+    RoomMade,
     Stopping,
     Tick,
 )
@@ -276,6 +279,63 @@ def test_cancelled_stories_never_go_on(how: str) -> None:
     assert engine.suspended == 0 and engine.deadline() is None
     late = [*handle(engine, Committed(9)), *handle(engine, Answered(2, 1)), *handle(engine, Tick(), 9.0)]
     assert late == []
+
+
+@pytest.mark.parametrize("how", ["cancel", "disconnected", "drop"])
+def test_request_of_a_cancelled_story_is_cancelled(how: str) -> None:
+    """At the host. Only a story that waits for an answer has one."""
+
+    def asking(times: int) -> Story:
+        for number in range(times):
+            yield from ask(number)
+        yield Wait(times)
+
+    def story(request: str) -> Story:
+        match request:
+            case "begin":
+                for times in range(3):
+                    yield Fork(asking(times), PEER)
+                yield Fork(asking(3), OTHER)
+            case "drop":
+                yield DropPeer(PEER)
+            case "cancel":
+                yield Cancel(PEER)
+
+    engine = engine_of(story)
+    assert begin(engine, "begin") == [Ask(0, 2), Ask(0, 3), Ask(0, 4)]  # waits have numbers, too
+    assert handle(engine, Answered(2)) == []
+    assert handle(engine, Answered(3)) == [Ask(1, 6)]
+    effects = begin(engine, how) if how != "disconnected" else handle(engine, PeerDisconnected(PEER, "gone"))
+    dropped = [DropPeer(PEER)] if how == "drop" else []
+    assert effects == [*dropped, CancelAsk(6)]
+    assert handle(engine, Answered(6)) == []
+    assert handle(engine, Answered(4)) != [], "the story of another owner goes on"
+
+
+def test_request_that_stop_cancels_needs_no_effect() -> None:
+    """The host ends all handlers."""
+
+    def story(request: str) -> Story:
+        yield from ask(request)
+
+    engine = engine_of(story)
+    begin(engine)
+    assert handle(engine, Stopping("end")) == [Stop("end")]
+    assert engine.suspended == 0
+
+
+def test_other_events_begin_stories() -> None:
+    """Such as room and changes outside."""
+    seen: list[Event] = []
+
+    def react(event: Event) -> Story:
+        seen.append(event)
+        yield Send(PEER, "seen")
+
+    engine = StoryEngine(react)
+    events: list[Event] = [RoomMade(PEER, 10), Noticed("a change")]
+    assert [texts(handle(engine, event)) for event in events] == [["seen"], ["seen"]]
+    assert seen == events
 
 
 def test_story_that_cancels_its_owner_goes_on() -> None:

@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 
 from specwire.generated import zre
 from specwire.runtime.kernel.effects import (
+    Ask,
+    AwaitRoom,
+    CancelAsk,
     Connect,
     HostEffect,
     Log,
@@ -27,13 +30,16 @@ from specwire.runtime.kernel.effects import (
 )
 from specwire.runtime.kernel.engine import PackageCodec, StoryEngine
 from specwire.runtime.kernel.events import (
+    Answered,
     Called,
     Event,
     MessageReceived,
+    Noticed,
     PeerConnected,
     PeerDisconnected,
     PeerId,
     Reloaded,
+    RoomMade,
     Started,
     Stopping,
 )
@@ -259,3 +265,71 @@ def test_clock_handlers_and_reload() -> None:
     simulator.stop("clerk", "enough")
     assert node.stopped == "enough"
     assert simulator.call("clerk", ("ask", 1)) not in node.returned
+
+
+@dataclass
+class Waiter:
+    """Engine that asks for room when a peer sends, and asks its host on a call; it keeps what comes of it."""
+
+    rooms: list[RoomMade] = field(default_factory=list)
+    answers: list[Answered] = field(default_factory=list)
+    noticed: list[Any] = field(default_factory=list)
+
+    def handle(self, event: Event, now: float) -> Iterable[HostEffect]:
+        """Ask for room of 100 octets; perform the effects of a call."""
+        match event:
+            case MessageReceived(peer=peer):
+                return (AwaitRoom(peer, 100), AwaitRoom(peer))
+            case Called(request=effects):
+                return tuple(effects)
+            case RoomMade():
+                self.rooms.append(event)
+            case Answered():
+                self.answers.append(event)
+            case Noticed(value=value):
+                self.noticed.append(value)
+        return ()
+
+    def deadline(self) -> float | None:
+        """Return None."""
+        return None
+
+
+@given(SEEDS)
+def test_room_is_some_part_of_what_is_asked_for(seed: int) -> None:
+    """At least one octet, later; nothing for a small message, and nothing for a peer that has gone."""
+    simulator = Simulator(seed)
+    waiter = Waiter()
+    simulator.add("server", waiter, CODEC, listeners={"front": "tcp://server"})
+    simulator.add("client", Sender(2), CODEC)
+    simulator.run(1.0)
+    simulator.call("client", 1)
+    simulator.run(2.0)
+    assert sorted(room.octets == 0 for room in waiter.rooms) == [False, True]
+    assert all(0 <= room.octets <= 100 for room in waiter.rooms)
+    simulator.call("client", 2)
+    while simulator.trace[-1][2] != MessageReceived(waiter.rooms[0].peer, zre.Ping(sequence=2)):
+        simulator.run(simulator.now + 1e-5)
+    simulator.kill("client")
+    simulator.run(3.0)
+    assert len(waiter.rooms) == 2
+
+
+def test_cancelled_request_is_not_answered() -> None:
+    """Its handler is not called."""
+    simulator = Simulator(1)
+    waiter, handled = Waiter(), list[str]()
+    node = simulator.add("one", waiter, CODEC, handlers={str: handled.append})
+    simulator.call("one", [Ask("first", 1), Ask("second", 2)])
+    simulator.call("one", [CancelAsk(1)])
+    simulator.run(1.0)
+    assert (handled, waiter.answers, node.cancelled) == (["second"], [Answered(2)], {1})
+
+
+def test_outside_changes() -> None:
+    """The engine has them at once."""
+    simulator = Simulator(1)
+    waiter = Waiter()
+    simulator.add("one", waiter, CODEC)
+    simulator.notice("one", "a change")
+    assert waiter.noticed == ["a change"]
