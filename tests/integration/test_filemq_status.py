@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 
 from specwire.generated.filemq import Cheezburger, Icanhaz, Nom, Ohai
-from specwire.runtime.filemq import FilemqClient, FilemqServer, Publication, client, serving
+from specwire.runtime.filemq import FilemqClient, FilemqServer, Publication
+from specwire.runtime.filemq import client as client_module
+from specwire.runtime.filemq import server as server_module
 from specwire.runtime.filemq.events import Progress
 from specwire.runtime.filemq.progress import UnderWay
 from tests.integration.filemq_process import COMMAND, running
@@ -137,7 +139,7 @@ def test_subscriber_tells_of_the_file_that_comes(tmp_path: Path) -> None:
 
 def test_server_makes_progress_known(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that a client takes in small pieces: events until somebody has heard of it."""
-    monkeypatch.setattr(serving, "LOOK_S", 0.01)
+    monkeypatch.setattr(server_module, "LOOK_S", 0.01)
 
     async def story() -> None:
         async with (
@@ -161,7 +163,7 @@ def test_server_makes_progress_known(source: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_client_makes_progress_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "LOOK_S", 0.01)
+    monkeypatch.setattr(client_module, "LOOK_S", 0.01)
 
     async def story() -> None:
         async with (
