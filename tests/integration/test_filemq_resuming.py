@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from specwire.runtime.filemq import checking, peering
+from specwire.runtime.filemq import peering, reading
 from specwire.runtime.filemq.events import FileReceived, FileResumed, PeerClosed, PeerOpened, Subscribed
 from specwire.runtime.filemq.outflow import CheckPart
 from specwire.runtime.filemq.reading import FileReader
@@ -270,18 +270,17 @@ def test_file_that_changes_while_its_part_is_checked(
 ) -> None:
     """The server finds out, looks again, and sends the new version whole."""
     inbox = tmp_path / "inbox"
-    read_piece = checking._Check.read_piece
+    check = FileReader.check
     changed: list[Path] = []
 
-    def change_then_read(check: checking._Check) -> str | None:
-        if not changed:
-            changed.append(source)
-            change_head(source, inbox)
-        return read_piece(check)
+    async def change_then_check(reader: FileReader, request: CheckPart) -> str | None:
+        changed.append(source)
+        change_head(source, inbox)
+        return await check(reader, request)
 
     async def story() -> None:
         await interrupted(source, inbox)
-        monkeypatch.setattr(checking._Check, "read_piece", change_then_read)
+        monkeypatch.setattr(FileReader, "check", change_then_check)
         async with (
             serving(source, timers=TIMES) as (server, _),
             subscribing(server.endpoint, inbox, timers=TIMES) as (client, said),
@@ -291,7 +290,7 @@ def test_file_that_changes_while_its_part_is_checked(
             await event_of(events, FileReceived, lambda event: event.path == "/d/large")
             await client.until_equal(digests(source), timeout_s=EQUAL_S)
             assert content_of(lines) == ([0], OCTETS)
-        assert changed
+        assert changed == [source]
 
     run(story)
 
@@ -301,7 +300,7 @@ def test_client_that_leaves_while_its_part_is_checked(
 ) -> None:
     """The check ends, and the server with it."""
     inbox = tmp_path / "inbox"
-    monkeypatch.setattr(checking, "PIECE_OCTETS", 1024)
+    monkeypatch.setattr(reading, "PIECE_OCTETS", 1024)
 
     async def story() -> None:
         kept = await interrupted(source, inbox)
@@ -312,7 +311,7 @@ def test_client_that_leaves_while_its_part_is_checked(
             await event_of(seen, PeerClosed)
             async with subscribing(server.endpoint, inbox, timers=TIMES) as (client, _):
                 await client.until_equal(digests(source), timeout_s=EQUAL_S)
-        assert kept > 100 * checking.PIECE_OCTETS
+        assert kept > 100 * reading.PIECE_OCTETS
         assert digests(inbox) == digests(source)
 
     run(story)
