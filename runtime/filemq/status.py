@@ -22,7 +22,6 @@ from specwire.runtime.kernel.status import ProcessStatus
 from specwire.runtime.log.text import show
 from specwire.runtime.quantities import show_count, show_octets
 
-
 LOOK_S = 1.0
 """Time between two looks at the files that are being transferred."""
 

@@ -169,7 +169,9 @@ def test_the_newest_refusals_are_kept() -> None:
     for n in range(REFUSALS_KEPT + 5):
         refusals.note(Refused(f"/{n}", "is bad", "01"), at)
     assert len(refusals.newest()) == REFUSALS_KEPT
-    assert refusals.newest()[-1] == Refusal("2026-01-01T00:00:00+00:00", f"/{REFUSALS_KEPT + 4}", "is bad", "01")
+    assert refusals.newest()[-1] == Refusal(
+        "2026-01-01T00:00:00+00:00", f"/{REFUSALS_KEPT + 4}", "is bad", "01"
+    )
 
 
 def test_totals_follow_each_change() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from specwire.runtime.bridge.bridging import Bridged
 from specwire.runtime.capture.counts import TapCounts
 from specwire.runtime.capture.proxy import Proxied
-from specwire.runtime.filemq import counters as filemq_counters
+from specwire.runtime.filemq import codec as filemq_counters
 from specwire.runtime.filemq.status import (
     ClientStatus,
     PublicationStatus,
