@@ -91,7 +91,10 @@ def print_publications(settings: ServeSettings) -> None:
 def make_publications(settings: ServeSettings, store: DigestStore | None) -> list[Publication]:
     """Return the publications that the settings describe; raises ValueError."""
     rules = PublicationRules(
-        accept_empty=settings.accept_empty, settle_s=settings.settle, ignore=settings.ignore
+        accept_empty=settings.accept_empty,
+        settle_s=settings.settle,
+        ignore=settings.ignore,
+        empty_folders=settings.empty_folders,
     )
     alone = len(settings.folders) == 1
     return [read_publication(text, alone=alone, digests=store, rules=rules) for text in settings.folders]

@@ -44,6 +44,7 @@ def subscribe(settings: SubscribeSettings, configuration: ServerConfiguration) -
                 protocol=settings.protocol,
                 security=security,
                 origin=settings.origin,
+                preserve=settings.preserve,
                 check=settings.check,
                 rules=settings.rules,
                 on_event=log.tell,

@@ -53,6 +53,7 @@ from specwire.runtime.filemq.diskwork import (
     BatchDone,
     Checked,
     CheckInbox,
+    ContentLost,
     Deleted,
     DiskQueue,
     Failed,
@@ -84,6 +85,7 @@ from specwire.runtime.kernel.log import LogEvent, Refused
 from specwire.runtime.transport.backoff import Backoff, ReconnectPolicy
 
 ASKED_AGAIN = "it is asked for again"
+CONTENT_LOST = "was renamed, and the file under its old name is not here any more"
 LONGEST_REPAIR_DELAY_S = 60.0
 NEVER_ANSWERED = "no answer at all: nothing speaks FILEMQ there, or the network lets nothing through"
 
@@ -112,7 +114,7 @@ class ClientEngine(ClientHandler[float, Effects]):
     ) -> None:
         self.phase = Phase.WAITING
         self._settings, self._dialect, self._new_identity = settings, dialect, new_identity
-        self._paths = Paths(settings.paths, dialect.habits)
+        self._paths = Paths(settings.paths, dialect.habits, folders=settings.attributes)
         times = {**dialect.timers, **settings.timers}
         self._heartbeat_s, self._expiry_s = times["heartbeat"], times["expiry"]
         self._reconnect = ReconnectPolicy(first_s=times["reconnect"], calm_s=2 * self._expiry_s)
@@ -337,6 +339,9 @@ class ClientEngine(ClientHandler[float, Effects]):
                 return [Log(events.FileDeleted(name, copy))]
             case Restored(name=name, sha1=sha1):
                 return [Log(events.FileRestored(name, sha1))]
+            case ContentLost(connection=number, name=name):
+                self._connection.subscribing.drop_renames()
+                return self._on_failure(Failed(number, name, CONTENT_LOST, again=True), now)
             case Failed():
                 return self._on_failure(outcome, now)
             case Checked(repair=repair):

@@ -20,8 +20,15 @@ from specwire.generated.filemq import Hugz, Icanhaz, Nom
 from specwire.runtime.filemq.dialect import Command, Dialect, Dialog, Habits, OutOfTurnError
 from specwire.runtime.filemq.diskwork import DiscardFile, DiskQueue, Held, ListHeld
 from specwire.runtime.filemq.incoming import Intake
-from specwire.runtime.filemq.names import covers, fault_in_name, fault_in_path, normalise_path
-from specwire.runtime.filemq.resync import INSIDE, RESUME_FROM_OCTETS, Resuming, resync_commands
+from specwire.runtime.filemq.names import covers, fault_in_entry, fault_in_name, fault_in_path, normalise_path
+from specwire.runtime.filemq.resync import (
+    ATTRIBUTES,
+    INSIDE,
+    RENAMES,
+    RESUME_FROM_OCTETS,
+    Resuming,
+    resync_commands,
+)
 from specwire.runtime.kernel.effects import HostEffect, PauseReceiving, Send
 from specwire.runtime.kernel.events import PeerId
 
@@ -45,6 +52,8 @@ class ClientSettings(msgspec.Struct, frozen=True, kw_only=True):
         check_s: time between two comparisons of the inbox with what was received.
         marks: marks of the folders that contain the inbox, see `INSIDE`.
         resume_from_octets: size from which an interrupted file is kept.
+        attributes: ask for modes and modification times of files, and for empty folders.
+        renames: the inbox keeps deleted files, so that renamed files need not be sent.
     """
 
     endpoint: str
@@ -55,6 +64,8 @@ class ClientSettings(msgspec.Struct, frozen=True, kw_only=True):
     check_s: float = inf
     marks: str = ""
     resume_from_octets: int = RESUME_FROM_OCTETS
+    attributes: bool = False
+    renames: bool = False
 
 
 class Subscribe(msgspec.Struct, frozen=True):
@@ -68,11 +79,18 @@ class ConfirmDeletions(msgspec.Struct, frozen=True):
 
 
 class Paths(list[str]):
-    """Normalised virtual paths, each once, in the order in which they were added."""
+    """Normalised virtual paths, each once, in the order in which they were added.
 
-    def __init__(self, paths: Iterable[str], habits: Habits) -> None:
-        """Add `paths`; raises ValueError as `check` does."""
+    Args:
+        folders: accept names of empty folders from the server.
+
+    Raises:
+        ValueError: as `check` does.
+    """
+
+    def __init__(self, paths: Iterable[str], habits: Habits, *, folders: bool = False) -> None:
         super().__init__()
+        self._fault_in_name = fault_in_entry if folders else fault_in_name
         self._longest_octets, self._server_filters = habits.longest_name_octets, habits.server_filters
         for path in paths:
             self.add(self.check(path))
@@ -92,7 +110,7 @@ class Paths(list[str]):
 
     def fault_in_file(self, name: str) -> str | None:
         """Return why a file of the server is refused; None if it is accepted, "" if it is ignored."""
-        fault = fault_in_name(name, self._longest_octets)
+        fault = self._fault_in_name(name, self._longest_octets)
         if fault is None and not any(covers(path, name) for path in self):
             return "is under no path that was subscribed to" if self._server_filters else ""
         return fault
@@ -121,6 +139,11 @@ class Subscribing:
     def is_resuming(self) -> bool:
         """Whether the next answer is the answer to the request for the rest of a file."""
         return self._sent > self._accepted == self._resume_at
+
+    def drop_renames(self) -> None:
+        """Ask for renamed files as for others from now on."""
+        options = tuple(option for option in self._habits.options if option != RENAMES)
+        self._habits = msgspec.structs.replace(self._habits, options=options)
 
     def add(self, path: str) -> None:
         """Queue a path, unless it waits already."""
@@ -217,9 +240,14 @@ def make_connection(
     number: int, settings: ClientSettings, dialect: Dialect, paths: Paths, now: float
 ) -> Connection:
     """Return a connection that begins now."""
-    habits = dialect.habits
+    options = [*dialect.habits.options]
     if settings.marks:
-        habits = msgspec.structs.replace(habits, options=(*habits.options, (INSIDE, settings.marks)))
+        options.append((INSIDE, settings.marks))
+    if settings.attributes:
+        options.append(ATTRIBUTES)
+    if settings.renames and settings.resync:
+        options.append(RENAMES)
+    habits = msgspec.structs.replace(dialect.habits, options=tuple(options))
     resuming = Resuming(
         number,
         habits,

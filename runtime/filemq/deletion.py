@@ -27,6 +27,7 @@ from specwire.runtime.filemq.names import (
 )
 from specwire.runtime.filemq.policy import InboxRules
 from specwire.runtime.filemq.trash import Trash
+from specwire.runtime.filemq.unfinished import Adopt, CompletedFile
 
 WITHHELD = (
     "is withdrawn by the server and kept: too many files would be deleted at once; "
@@ -149,6 +150,23 @@ class Deletions:
         self._journal.remove(action.name)
         self._remove_empty_folders(split_name(action.name[:-1]))
         return [Deleted(action.connection, action.name)]
+
+    def take_content(self, sha1: str, adopt: Adopt) -> CompletedFile | None:
+        """Return a file with this content: one that was just deleted, or whose deletion is withheld.
+
+        Raises:
+            ContainmentError, OSError: it cannot be read or moved.
+        """
+        if (name := self._journal.find_withheld(sha1)) is not None:
+            record = self._journal.find(name)
+            assert record is not None, "a withheld file has a record"
+            with parent_of(self._root, name) as (folder, leaf):
+                return adopt(folder, leaf, record, move=False)
+        deleted = next((name for name, record in self._recent.items() if record.sha1 == sha1), None)
+        if deleted is None:
+            return None
+        record = self._recent.pop(deleted)
+        return self._trash.take(deleted, record, adopt)
 
     def accept(self) -> list[str]:
         """Allow all deletions from now on; return the names of those that are withheld."""

@@ -64,6 +64,20 @@ class CompleteFile(msgspec.Struct, frozen=True):
     mtime_ns: int | None = None
 
 
+class CompleteRenamed(msgspec.Struct, frozen=True):
+    """Complete a file with the content of one that was just deleted, or of which the deletion is withheld.
+
+    The attributes are those of `CompleteFile`.
+    """
+
+    connection: int
+    name: str
+    size: int
+    sha1: str
+    mode: int | None = None
+    mtime_ns: int | None = None
+
+
 class DiscardFile(msgspec.Struct, frozen=True):
     """Remove the unfinished file `name`."""
 
@@ -98,7 +112,15 @@ class AcceptDeletions(msgspec.Struct, frozen=True):
 
 
 DiskAction = (
-    ListHeld | WriteChunk | CompleteFile | DiscardFile | KeepFile | DeleteFile | CheckInbox | AcceptDeletions
+    ListHeld
+    | WriteChunk
+    | CompleteFile
+    | CompleteRenamed
+    | DiscardFile
+    | KeepFile
+    | DeleteFile
+    | CheckInbox
+    | AcceptDeletions
 )
 
 
@@ -157,6 +179,13 @@ class Failed(msgspec.Struct, frozen=True):
     again: bool
 
 
+class ContentLost(msgspec.Struct, frozen=True):
+    """Outcome of `CompleteRenamed`: the inbox does not have the content any more."""
+
+    connection: int
+    name: str
+
+
 class Restored(msgspec.Struct, frozen=True):
     """Outcome of `DeleteFile` for another file: too many were deleted, and this one is back."""
 
@@ -172,7 +201,7 @@ class Checked(msgspec.Struct, frozen=True):
     repair: bool
 
 
-Outcome = Held | Wrote | Stored | Deleted | Failed | Restored | Checked
+Outcome = Held | Wrote | Stored | Deleted | Failed | ContentLost | Restored | Checked
 
 
 # ---- batches

@@ -35,6 +35,8 @@ from specwire.runtime.filemq.diskwork import (
     Checked,
     CheckInbox,
     CompleteFile,
+    CompleteRenamed,
+    ContentLost,
     DeleteFile,
     DiscardFile,
     DiskAction,
@@ -228,7 +230,7 @@ class Inbox:
             case WriteChunk(connection=connection, name=name, offset=offset, chunk=chunk):
                 self._spoiled = name
                 return [Wrote(connection, len(chunk)), *([] if offset else [again])]
-            case CompleteFile(size=0) | DeleteFile():
+            case CompleteFile(size=0) | CompleteRenamed() | DeleteFile():
                 return [again]
             case ListHeld(connection=connection, path=path):
                 received = self._journal.received()
@@ -258,6 +260,8 @@ class Inbox:
         match action:
             case DeleteFile():
                 return [*placed, *self._guard(action)]
+            case CompleteRenamed():
+                return [*placed, *self._complete_renamed(action)]
             case AcceptDeletions(connection=connection):
                 names = self._deletions.accept()
                 return [*placed, *(o for n in names for o in self._guard(DeleteFile(connection, n)))]
@@ -367,6 +371,28 @@ class Inbox:
             return self._spoil(action, f"has the SHA-1 {sha1} where {action.sha1} was announced")
         verified = self._check and action.sha1 is not None
         return self._placing.add(action, self._unfinished.finish(sha1, verified=verified))
+
+    def _complete_renamed(self, action: CompleteRenamed) -> list[Outcome]:
+        """Complete a file with content that the inbox has under a name that the server has withdrawn."""
+        complete = CompleteFile(
+            action.connection, action.name, action.size, action.sha1, action.mode, action.mtime_ns
+        )
+        self._unfinished.discard()
+        self._spoiled = None
+        if self._ignore.ignores(action.name):
+            return []
+        try:
+            with suppress(FileNotFoundError):
+                require_file(*self._folders.parent_of(action.name))
+            file = self._deletions.take_content(action.sha1, self._unfinished.adopt)
+            if file is None:
+                return [ContentLost(action.connection, action.name)]
+            return self._placing.add(complete, file)
+        except (ContainmentError, OSError) as error:
+            self._note_fault(action.name, error)
+            return [explain_failure(complete, error)]
+        finally:
+            self._folders.forget()
 
     def _spoil(self, action: CompleteFile, reason: str) -> list[Outcome]:
         self._give_up(action.name)

@@ -16,7 +16,8 @@ The specification promises consecutive chunks, and does not say where a file end
 - A chunk that does not continue the file breaks it: the rest is discarded until the file begins again.
 - The rest of a file that was asked for may come first on a connection, and continues that file.
 
-A file that can be resumed, and is worth it, is kept when the connection ends (`KeepFile`).
+A file that can be resumed, and is worth it, is kept when the connection ends (`KeepFile`). A renamed file
+comes as its end alone (see `RENAMES`).
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from specwire.generated.filemq import Cheezburger, Operation
 from specwire.runtime.filemq.diskwork import (
     CompleteFile,
+    CompleteRenamed,
     DeleteFile,
     DiscardFile,
     Failed,
@@ -40,8 +43,19 @@ from specwire.runtime.filemq.status import UnderWay
 from specwire.runtime.kernel.log import Refused
 
 DIGEST = re.compile("[0-9A-Fa-f]{40}")
+MODE = re.compile("0[0-7]{3}")
 
-Step = WriteChunk | CompleteFile | DiscardFile | KeepFile | DeleteFile | Failed | Refused | FileResumed
+Step = (
+    WriteChunk
+    | CompleteFile
+    | CompleteRenamed
+    | DiscardFile
+    | KeepFile
+    | DeleteFile
+    | Failed
+    | Refused
+    | FileResumed
+)
 """An order, or an event for the log; `Failed`: the file should be asked for again."""
 
 
@@ -53,9 +67,25 @@ class GapError(Exception):
     """A command of the server is missing."""
 
 
+class Announced(NamedTuple):
+    """What the headers of a chunk say of the file; None or False if they do not say it.
+
+    Attributes:
+        mode: permission bits.
+        mtime_ns: modification time, in nanoseconds since 1970.
+        renamed: the client has the content under another name.
+    """
+
+    size: int | None = None
+    sha1: str | None = None
+    mode: int | None = None
+    mtime_ns: int | None = None
+    renamed: bool = False
+
+
 @dataclass(eq=False)
 class Arriving:
-    """The file that is arriving; `size` and `sha1` are None if they were not announced.
+    """The file that is arriving.
 
     Attributes:
         is_broken: what still comes of it is discarded.
@@ -63,11 +93,15 @@ class Arriving:
     """
 
     name: str
-    size: int | None
-    sha1: str | None
+    announced: Announced
     received: int = 0
     is_broken: bool = False
     is_kept: bool = False
+
+    @property
+    def size(self) -> int | None:
+        """The announced size."""
+        return self.announced.size
 
 
 class Intake:
@@ -139,7 +173,7 @@ class Intake:
         self._expected = command.sequence + 1
         if self._missing is None and self._is_counted:
             return
-        self._is_counted = self._is_counted or read_headers(command.headers)[0] is not None
+        self._is_counted = self._is_counted or read_headers(command.headers).size is not None
         if self._is_counted and self._missing is not None:
             raise GapError(f"command {self._missing} of the server is missing")
 
@@ -152,7 +186,7 @@ class Intake:
         if file.is_broken:
             return []
         if file.size in (None, file.received) and file.name != command.filename:
-            return [CompleteFile(self._connection, file.name, file.received, file.sha1)]
+            return [self._complete(file)]
         return [DiscardFile(self._connection, file.name)]
 
     def _take(self, command: Cheezburger) -> list[Step]:
@@ -169,9 +203,14 @@ class Intake:
     def _begin(self, command: Cheezburger) -> list[Step]:
         """Begin a file on this connection, or the one that is arriving again."""
         name, offset = command.filename, command.offset
-        size, sha1 = read_headers(command.headers)
+        announced = read_headers(command.headers)
+        size, sha1 = announced.size, announced.sha1
         is_rest = self._resuming.is_rest(name, offset, size, sha1)
-        file = self._file = Arriving(name, size, sha1, received=offset)
+        if announced.renamed and sha1 is not None and offset == size and not command.chunk:
+            self._file = None
+            renamed = CompleteRenamed(self._connection, name, size, sha1, announced.mode, announced.mtime_ns)
+            return [renamed]
+        file = self._file = Arriving(name, announced, received=offset)
         if offset == 0:
             return self._continue(file, command)
         if is_rest:
@@ -191,14 +230,20 @@ class Intake:
                 return self._break(file, f"is longer than the {file.size} octets announced")
             self.pending_octets += len(command.chunk)
             written = WriteChunk(self._connection, file.name, command.offset, command.chunk)
-            if file.is_kept or not self._resuming.is_worth_keeping(file.received, file.size, file.sha1):
+            if file.is_kept or not self._resuming.is_worth_keeping(
+                file.received, file.size, file.announced.sha1
+            ):
                 return [written]
             file.is_kept = True
             return [written, KeepFile(self._connection, file.name)]
         if file.size not in (None, file.received):
             return self._break(file, f"ends after {file.received} of {file.size} octets")
         self._file = None
-        return [CompleteFile(self._connection, file.name, file.received, file.sha1)]
+        return [self._complete(file)]
+
+    def _complete(self, file: Arriving) -> CompleteFile:
+        said = file.announced
+        return CompleteFile(self._connection, file.name, file.received, said.sha1, said.mode, said.mtime_ns)
 
     def _break(self, file: Arriving, reason: str) -> list[Step]:
         file.is_broken = True
@@ -208,11 +253,18 @@ class Intake:
         return Failed(self._connection, name, reason, again=True)
 
 
-def read_headers(headers: tuple[tuple[str, str], ...]) -> tuple[int | None, str | None]:
-    """Return the announced size and SHA-1; what is no size or no digest counts as absent."""
+def read_headers(headers: tuple[tuple[str, str], ...]) -> Announced:
+    """Return what headers announce; a value that is not well formed counts as absent."""
     values = dict(headers)
-    size, sha1 = values.get("size", ""), values.get("sha-1", "")
-    return (
-        int(size) if size.isascii() and size.isdigit() and len(size) <= 20 else None,
-        sha1.upper() if DIGEST.fullmatch(sha1) else None,
+    sha1, mode = values.get("sha-1", ""), values.get("mode", "")
+    return Announced(
+        size=_read_number(values.get("size", "")),
+        sha1=sha1.upper() if DIGEST.fullmatch(sha1) else None,
+        mode=int(mode, 8) if MODE.fullmatch(mode) else None,
+        mtime_ns=_read_number(values.get("mtime", "")),
+        renamed=values.get("renamed") == "1",
     )
+
+
+def _read_number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 20 else None

@@ -35,6 +35,7 @@ from specwire.generated.filemq import Cheezburger, Operation
 from specwire.runtime.filemq.catalogue import Entry, Listing
 from specwire.runtime.filemq.dialect import Command, Dialog, OutOfTurnError
 from specwire.runtime.filemq.events import FileResumed, FileSent
+from specwire.runtime.filemq.names import is_folder
 from specwire.runtime.filemq.nameset import NameSet
 from specwire.runtime.filemq.resync import Beginning
 from specwire.runtime.filemq.sendqueue import SendQueue
@@ -138,7 +139,7 @@ class Outflow:
         credit: octets of content that may be sent.
         octets_sent: content that was sent.
         sent_at: time of the last command.
-        attributes: the client asks for mode and modification time of files.
+        attributes: the client asks for modes and modification times of files, and for empty folders.
         renames: the client can restore the content of a file that was deleted a moment ago.
         ended: nothing is sent any more.
         waits_for: what the story waits for; empty while it reads or sends.
@@ -267,6 +268,8 @@ class Outflow:
             else:
                 name, (operation, replaces) = change
                 entry = self.files.find(name)
+                if is_folder(name) and not self.attributes:
+                    continue
                 if operation is Operation.DELETE:
                     yield from self._send_deletion(name)
                 elif entry is not None:  # the queue has the deletion of a file that was withdrawn since

@@ -14,7 +14,8 @@ The other options are ours, and other peers ignore them:
                 that publishes one of them refuses the subscription: it would send copies of copies.
     RESUME=size:sha-1   the client holds so much of this file. If the file still begins so, the server
                 sends the rest first, from this offset; otherwise all of it.
-    ATTRIBUTES=1    the client asks for the headers `mode` and `mtime` of each file.
+    ATTRIBUTES=1    the client asks for the headers `mode` (four octal digits) and `mtime` (nanoseconds
+                since 1970) of each file, and for empty folders, of which the names end with a slash.
     RENAMES=1   the client keeps deleted files for a while. A file with the content of one that was just
                 withdrawn is then sent as its end alone (offset = size), with the header `renamed`. A
                 client that does not have the content any more asks again without this option.
@@ -34,7 +35,7 @@ from specwire.generated.filemq import Icanhaz
 from specwire.runtime.filemq.catalogue import Listing
 from specwire.runtime.filemq.dialect import CacheRules, Habits
 from specwire.runtime.filemq.diskwork import DiscardFile, Unfinished
-from specwire.runtime.filemq.names import absolute_name, covers, fault_in_name, relative_name
+from specwire.runtime.filemq.names import absolute_name, covers, fault_in_entry, relative_name
 from specwire.runtime.filemq.nameset import NameSet
 
 MAX_STALE_OCTETS = 64 << 20
@@ -140,7 +141,7 @@ class ClientCache:
         self._same.add(names)
 
     def _note_stale(self, name: str) -> None:
-        if name not in self._stale and fault_in_name(name) is None:
+        if name not in self._stale and fault_in_entry(name) is None:
             self._stale[name] = None
             self.stale_octets += len(name.encode())
 
@@ -203,6 +204,6 @@ class Resuming:
 
     def _find_path(self, name: str, paths: Sequence[str]) -> str | None:
         """Return a path that covers the file; None if there is none, or the name is invalid."""
-        if fault_in_name(name, self._habits.longest_name_octets) is not None:
+        if fault_in_entry(name, self._habits.longest_name_octets) is not None:
             return None
         return next((path for path in paths if covers(path, name)), None)

@@ -175,6 +175,9 @@ class ServeSettings(PeerSettings, frozen=True, kw_only=True):
             reload=True,
         ),
     ] = False
+    empty_folders: Annotated[
+        bool, Setting(help="Publish empty folders, too. Subscribers with --preserve create them.")
+    ] = False
     ignore: Annotated[
         tuple[str, ...],
         Setting(
@@ -300,6 +303,15 @@ class SubscribeSettings(PeerSettings, frozen=True, kw_only=True):
             rare=True,
         ),
     ] = None
+    preserve: Annotated[
+        bool,
+        Setting(
+            help=(
+                "Give files the modes and modification times that they have at the server, and "
+                "create its empty folders."
+            )
+        ),
+    ] = False
     check: Annotated[
         bool,
         Setting(

@@ -63,6 +63,8 @@ class FilemqClient(Service):
         security: how this client proves its identity, and which server it expects.
         rules: settings of the inbox: how much may be deleted at once, and how long it is kept.
         origin: name of the server in the inbox, instead of its public key or endpoint.
+        preserve: give files the modes and modification times that they have at the server, and create
+            empty folders.
         on_event: called with each event.
 
     Attributes:
@@ -88,6 +90,7 @@ class FilemqClient(Service):
         check: bool = True,
         security: ClientSecurity = NULL,
         origin: str | None = None,
+        preserve: bool = False,
         rules: InboxRules = DEFAULT_RULES,
         on_event: Callable[[LogEvent], None] = lambda event: None,
     ) -> None:
@@ -95,6 +98,7 @@ class FilemqClient(Service):
             raise ValueError(f"{endpoint!r} {fault}")
         self._endpoint, self._folder = endpoint, inbox.absolute()
         self._dialect = dialect = find_dialect(protocol)
+        is_ours = dialect.habits.deletes_reliably  # others do not know our options
         self._counts, self._refusals = Counters(), Refusals()
         self._on_event, self._streams = on_event, EventStreams()
         self._engine = ClientEngine(
@@ -105,7 +109,9 @@ class FilemqClient(Service):
                 window_octets=window_octets,
                 timers=timers or {},
                 check_s=rules.check_s,
-                marks=marks_above(inbox) if dialect.habits.deletes_reliably else "",
+                marks=marks_above(inbox) if is_ours else "",
+                attributes=preserve and is_ours,
+                renames=rules.trash_s > 0 and is_ours,
             ),
             dialect,
             new_identity=make_identity,

@@ -17,8 +17,9 @@ from specwire.runtime.containment import open_folder, open_leaf, stat_leaf
 from specwire.runtime.filemq.catalogue import Signature
 from specwire.runtime.filemq.digests import UnstableError, digest_file, sign
 from specwire.runtime.filemq.disk import FULL
-from specwire.runtime.filemq.journal import Journal
+from specwire.runtime.filemq.journal import Journal, Record
 from specwire.runtime.filemq.names import TRASH, conflict_name, flat_name
+from specwire.runtime.filemq.unfinished import Adopt, CompletedFile
 
 TRASH_OF_0_1 = "kept"
 
@@ -88,6 +89,15 @@ class Trash:
         except OSError:  # it stays in the trash, if it is there
             return False
         return True
+
+    def take(self, name: str, record: Record, adopt: Adopt) -> CompletedFile | None:
+        """Hand over a file of the trash; None if it is not there. Raises OSError."""
+        if self._folder < 0:
+            return None
+        try:
+            return adopt(self._folder, flat_name(name), record, move=True)
+        except FileNotFoundError:
+            return None
 
     def empty(self) -> None:
         """Delete everything in the trash."""

@@ -18,11 +18,12 @@ import os
 import re
 import stat
 from contextlib import suppress
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
-from specwire.runtime.filemq.digests import BLOCK_OCTETS, new_sha1
+from specwire.runtime.filemq.digests import BLOCK_OCTETS, new_sha1, sign
+from specwire.runtime.filemq.journal import Record
 from specwire.runtime.filemq.names import LONGEST_NAME_OCTETS, fault_in_name
 
 UNFINISHED = "unfinished"
@@ -50,6 +51,13 @@ class CompletedFile(NamedTuple):
     descriptor: int
     sha1: str
     verified: bool
+
+
+class Adopt(Protocol):
+    """Type of `UnfinishedFile.adopt`."""
+
+    def __call__(self, folder: int, leaf: str, record: Record, *, move: bool) -> CompletedFile | None:
+        """See `UnfinishedFile.adopt`."""
 
 
 class UnfinishedFile:
@@ -114,6 +122,22 @@ class UnfinishedFile:
             self._noted.append(self._number)
         self._forget()
         return completed
+
+    def adopt(self, folder: int, leaf: str, record: Record, *, move: bool) -> CompletedFile | None:
+        """Take the complete file `leaf` of another folder, if it is as in `record`; raises OSError.
+
+        Args:
+            move: take it away; otherwise it gets another name.
+        """
+        self._number += 1
+        own = leaf_of(self._number)
+        (os.rename if move else os.link)(leaf, own, src_dir_fd=folder, dst_dir_fd=self._folder)
+        descriptor = os.open(own, os.O_RDONLY | _FLAGS, dir_fd=self._folder)
+        if sign(os.fstat(descriptor)) == record.signature:
+            return CompletedFile(own, descriptor, record.sha1, True)
+        os.close(descriptor)
+        os.unlink(own, dir_fd=self._folder)
+        return None
 
     def forget_completed(self) -> None:
         """Remove the notes of files that were handed over."""
