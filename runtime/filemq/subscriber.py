@@ -11,6 +11,8 @@ from math import inf
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
+
 from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.filemq import journal
 from specwire.runtime.filemq.client import ClientEngine
@@ -34,7 +36,13 @@ from specwire.runtime.filemq.refusals import Refusals
 from specwire.runtime.filemq.status import SubscriberStatus
 from specwire.runtime.kernel.host import Host
 from specwire.runtime.kernel.log import EventStreams, LogEvent, Refused
-from specwire.runtime.kernel.service import ConnectionSettings, HostSettings, Service
+from specwire.runtime.kernel.service import (
+    ConnectionSettings,
+    HostSettings,
+    HostState,
+    HostStoppedError,
+    Service,
+)
 from specwire.runtime.kernel.sockets import MessageTap
 from specwire.runtime.transport.dealer import MAX_FRAME_OCTETS
 from specwire.runtime.transport.endpoint import fault_in_endpoint
@@ -95,22 +103,18 @@ class FilemqClient(Service):
     ) -> None:
         if fault := fault_in_endpoint(endpoint, listening=False):
             raise ValueError(f"{endpoint!r} {fault}")
-        self._endpoint, self._folder = endpoint, inbox.absolute()
         self._dialect = dialect = find_dialect(protocol)
+        self._folder, self._security, self._tap = inbox.absolute(), security, tap
         self._counts, self._refusals = Counters(), Refusals()
-        self._on_event, self._streams = on_event, EventStreams()
-        self._engine = ClientEngine(
-            ClientSettings(
-                endpoint=endpoint,
-                paths=paths,
-                resync=resync,
-                window_octets=window_octets,
-                timers=timers or {},
-                check_s=rules.check_s,
-                marks=marks_above(inbox) if dialect.habits.deletes_reliably else "",
-            ),
-            dialect,
-            new_identity=make_identity,
+        self._on_event = on_event
+        self._settings = ClientSettings(
+            endpoint=endpoint,
+            paths=paths,
+            resync=resync,
+            window_octets=window_octets,
+            timers=timers or {},
+            check_s=rules.check_s,
+            marks=marks_above(inbox) if dialect.habits.deletes_reliably else "",
         )
         self._inbox = Inbox(
             inbox,
@@ -120,21 +124,26 @@ class FilemqClient(Service):
             repeats=dialect.habits.deletes_reliably,
             origin=origin or origin_of(endpoint, security),
         )
-        self._disk = ThreadPoolExecutor(1, "filemq-disk")
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Create what one run needs."""
+        self._engine = ClientEngine(self._settings, self._dialect, new_identity=make_identity)
+        self._disk, self._streams = ThreadPoolExecutor(1, "filemq-disk"), EventStreams()
         self._host = Host(
             self._engine,
-            FilemqCodec(dialect, self._counts),
+            FilemqCodec(self._dialect, self._counts),
             HostSettings(
                 connections=ConnectionSettings(
-                    security=security,
-                    high_water=dialect.habits.queue_messages,
+                    security=self._security,
+                    high_water=self._dialect.habits.queue_messages,
                     frame_octets=MAX_FRAME_OCTETS,
                 ),
                 handlers={DiskBatch: self._perform},
                 stop_s=inf,  # what was received is written, however long the disk takes
             ),
             on_event=self._emit,
-            tap=None if tap is None else MessageTap(tap, received_as="S", sent_as="C"),
+            tap=None if self._tap is None else MessageTap(self._tap, received_as="S", sent_as="C"),
         )
 
     @property
@@ -155,7 +164,7 @@ class FilemqClient(Service):
         """Return the status, from `start` on."""
         engine, host = self._engine, self._host.status()
         return SubscriberStatus(
-            endpoint=self._endpoint,
+            endpoint=self._settings.endpoint,
             protocol=self._dialect.name,
             process=host.process,
             inbox=as_utf8(str(self._folder)),
@@ -180,12 +189,19 @@ class FilemqClient(Service):
         await self._host.call(AwaitFiles(dict(expected), timeout_s))
 
     async def start(self) -> None:
-        """Open the inbox and connect.
+        """Open the inbox and connect; also again after `stop`.
 
         Raises:
             InboxError: the inbox cannot be used.
-            HostStoppedError: the client was started or stopped before.
+            TransportError: the credentials are invalid.
+            HostStoppedError: the client runs already, or was stopped while it started.
         """
+        if self._host.state is HostState.STOPPED:
+            self._counts.add_host(self._host)
+            self._settings = msgspec.structs.replace(self._settings, paths=self._engine.paths)
+            self._prepare()
+        elif self._host.state is not HostState.NEW:
+            raise HostStoppedError(f"the client is {self._host.state.value}")
         self.finished: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         try:
             await self._in_thread(self._inbox.open)
