@@ -1,4 +1,4 @@
-"""FILEMQ client as an asyncio service: a host for the engine, an inbox, and a thread for disk work."""
+"""FILEMQ client as an asyncio service: a host for the engine, an inbox, and its thread."""
 
 from __future__ import annotations
 
@@ -63,21 +63,21 @@ class FilemqClient(Service):
         inbox: folder that receives the files, each under its full virtual path.
         paths: virtual paths to subscribe to.
         tap: records every message.
-        resync: at each connection, ask for everything that the inbox lacks; otherwise only files that
-            change from now on arrive, and `holdings` has only those.
+        resync: at each connection, ask for everything that the inbox lacks. Without it only files
+            that change from now on arrive, and `holdings` has only those.
         window_octets: content that may be on the way or wait for the disk.
-        timers: seconds by name (``heartbeat``, ``expiry``, ``reconnect``), instead of the dialect's.
+        timers: seconds by name (``heartbeat``, ``expiry``, ``reconnect``); default: the dialect's.
         protocol: dialect, one of `specwire.runtime.filemq.dialects.DIALECTS`.
         sync: wait for the disk before a file is moved to its place.
-        check: compute the SHA-1 of arriving files, and refuse one that differs from the announced; see `Inbox`.
+        check: compute the SHA-1 of arriving files, and refuse one that differs; see `Inbox`.
         security: how this client proves its identity, and which server it expects.
         rules: settings of the inbox: how much may be deleted at once, and how long it is kept.
         origin: name of the server in the inbox, instead of its public key or endpoint.
         on_event: called with each event.
 
     Attributes:
-        finished: done with the reason when the client has ended for good, by request or by the server.
-            A fault of the inbox is its exception.
+        finished: done with the reason when the client has ended for good, by request or by the
+            server. It raises a fault of the inbox.
 
     Raises:
         ValueError: a path is no virtual path, the endpoint is none, or the protocol is unknown.
@@ -148,7 +148,7 @@ class FilemqClient(Service):
 
     @property
     def holdings(self) -> Mapping[str, str]:
-        """SHA-1 by name of the files in the inbox under the subscribed paths, as far as they were listed."""
+        """SHA-1 by name of the files in the inbox under the paths, as far as they were listed."""
         return self._engine.holdings
 
     @property
@@ -180,7 +180,7 @@ class FilemqClient(Service):
         )
 
     async def until_equal(self, expected: Mapping[str, str], *, timeout_s: float) -> None:
-        """Return when the inbox holds exactly `expected` (SHA-1 by name, see `FilemqServer.digests`).
+        """Return when the inbox holds exactly `expected`, as `FilemqServer.digests` returns it.
 
         Raises:
             TimeoutError: with the names of some files that differ.
@@ -218,7 +218,7 @@ class FilemqClient(Service):
         await self._release()
 
     def accept_deletions(self) -> None:
-        """Perform the deletions that are withheld, and those that come next, however many there are."""
+        """Perform the withheld deletions, and the next ones, however many there are."""
         self._host.notice(ConfirmDeletions())
 
     def subscribe(self, path: str) -> None:
