@@ -206,7 +206,7 @@ class Connection:
     is_paused: bool = False
 
     def send(self, command: Command, now: float) -> Send:
-        """Return the effect that sends a command; raises OutOfTurnError if it is not allowed now."""
+        """Return the effect that sends a command; raises OutOfTurnError if it is not allowed."""
         if violation := self.dialog.send(command):
             raise OutOfTurnError(str(violation))
         self.sent_at = now
