@@ -17,9 +17,8 @@ from specwire.runtime.cli.metrics_showing import shown
 from specwire.runtime.cli.peer_log import PeerLog
 from specwire.runtime.cli.reloading import Take
 from specwire.runtime.filemq.dialects import find_dialect
-from specwire.runtime.filemq.reporting import describe_done, describe_left, report
 from specwire.runtime.filemq.settings import PeerSettings
-from specwire.runtime.filemq.status import Peer, PeerStatus
+from specwire.runtime.filemq.status import Peer, PeerStatus, describe_done, describe_left, report
 from specwire.runtime.log.text import show_json
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.status_folder import address_in, locate_status_folder, open_status_folder

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from specwire.runtime.cli.console import output, wide_output
-from specwire.runtime.filemq.progress import UnderWay
-from specwire.runtime.filemq.refusals import Refusal
-from specwire.runtime.filemq.reporting import report
 from specwire.runtime.filemq.status import (
     ClientStatus,
     PeerStatus,
     PublicationStatus,
+    Refusal,
     ServerStatus,
     SubscriberStatus,
+    UnderWay,
+    report,
 )
 from specwire.runtime.log.text import show, show_peer
 from specwire.runtime.quantities import show_duration, show_octets, show_rate, show_share

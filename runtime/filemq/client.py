@@ -66,7 +66,7 @@ from specwire.runtime.filemq.diskwork import (
     Wrote,
 )
 from specwire.runtime.filemq.incoming import GapError, OverrunError
-from specwire.runtime.filemq.progress import LOOK_S, ProgressLooks, UnderWay
+from specwire.runtime.filemq.status import LOOK_S, ProgressLooks, UnderWay
 from specwire.runtime.kernel.effects import Ask, Connect, DropPeer, Log, Stop
 from specwire.runtime.kernel.events import (
     Answered,

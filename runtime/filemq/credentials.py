@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from specwire.runtime.filemq.access import Clients, ServerSecurity
-from specwire.runtime.filemq.clients_file import (
+from specwire.runtime.filemq.access import (
     AccessError,
+    Clients,
+    ServerSecurity,
     load_clients,
     load_passwords,
     read_key,

@@ -2,10 +2,152 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from specwire.runtime.filemq.dialect import FILEMQ, Dialect
-from specwire.runtime.filemq.libfilemq import LIBFILEMQ
+from specwire.generated import filemq, libfilemq
+from specwire.generated.errors import DecodeError
+from specwire.runtime.filemq.dialect import (
+    FILEMQ,
+    CacheRules,
+    Command,
+    Dialect,
+    Dialog,
+    ErrorCommand,
+    Habits,
+    Role,
+)
+from specwire.runtime.filemq.names import LONGEST_NAME_OCTETS, MAX_NAME_OCTETS, cut_reason
+from specwire.runtime.filemq.resync import WHOLE
+
+ENDLESS_CREDIT = 2**62
+"""Far from 2^64, where the C server's sum would wrap."""
+
+
+class LibfilemqDialect:
+    """What `specwire.generated.libfilemq` says in the commands of FILEMQ v2, and the reverse."""
+
+    name = "libfilemq"
+    title = "the C implementation"
+    edition = libfilemq.EDITION
+    timers: Mapping[str, float] = libfilemq.machine.TIMERS
+    habits = Habits(
+        longest_name_octets=LONGEST_NAME_OCTETS,
+        server_asks_for_life=False,
+        server_says_goodbye=False,
+        writes_in_place=True,
+        cannot_resync=True,
+        options=(WHOLE,),
+        # Names are strings of one octet's length, and the C server renames those that are not full.
+        cache=CacheRules(entries=1000, name_octets=MAX_NAME_OCTETS, full_names=True, in_flight=1),
+        credit_octets=ENDLESS_CREDIT,
+        queue_messages=8,
+        server_filters=False,
+        resumes=False,
+        counts_commands=False,
+        deletes_reliably=False,
+    )
+
+    def decode(self, frames: Sequence[bytes]) -> Sequence[Command]:
+        """See `Dialect.decode`; a last chunk that has content is a chunk and an empty one behind it."""
+        message = libfilemq.decode(frames)
+        command = to_command(message)
+        if isinstance(message, libfilemq.Cheezburger) and message.eof and message.chunk:
+            end = to_command(message.replace(offset=message.offset + len(message.chunk), chunk=b""))
+            return command, end
+        return (command,)
+
+    def encode(self, command: Command) -> list[bytes]:
+        """See `Dialect.encode`; a command that this dialect does not have is a fault of ours (KeyError)."""
+        return to_message(command).encode()
+
+    def answer(self, role: Role, error: DecodeError) -> ErrorCommand | None:
+        """See `Dialect.answer`."""
+        reply = libfilemq.answer(role, error)
+        return None if reply is None else filemq.Rtfm(reason=cut_reason(str(error)))
+
+    def open_dialog(self, role: Role) -> Dialog:
+        """See `Dialect.open_dialog`.
+
+        A dialog's tables go by the names of messages, which are those of the commands; so what this dialect
+        does not have is a violation.
+        """
+        return libfilemq.machine.Session(role=role, reading="concurrent")
+
+
+def to_command(message: libfilemq.AnyMessage) -> Command:
+    """Return what `message` is in FILEMQ v2."""
+    match message:
+        case libfilemq.Icanhaz(path=path, options=options, cache=cache):
+            return filemq.Icanhaz(path=path, options=options, cache=cache)
+        case libfilemq.Nom(credit=credit):
+            return filemq.Nom(credit=credit)
+        case libfilemq.Cheezburger():
+            return filemq.Cheezburger(
+                sequence=message.sequence,
+                operation=message.operation,
+                filename=message.filename,
+                offset=message.offset,
+                headers=message.headers,
+                chunk=message.chunk,
+            )
+        case libfilemq.Srsly(reason=reason):
+            return filemq.Srsly(reason=reason)
+        case libfilemq.Rtfm(reason=reason):
+            return filemq.Rtfm(reason=reason)
+    return PLAIN_COMMANDS[message.NAME]
+
+
+def to_message(command: Command) -> libfilemq.AnyMessage:
+    """Return the message for `command`; KeyError for WAT, which has none."""
+    match command:
+        case filemq.Icanhaz(path=path, options=options, cache=cache):
+            return libfilemq.Icanhaz(path=path, options=options, cache=cache)
+        case filemq.Nom(credit=credit):
+            return libfilemq.Nom(credit=credit)
+        case filemq.Cheezburger():
+            ends = command.operation == filemq.Operation.CREATE and not command.chunk
+            return libfilemq.Cheezburger(
+                sequence=command.sequence,
+                operation=command.operation,
+                filename=command.filename,
+                offset=command.offset,
+                eof=int(ends),
+                headers=command.headers,
+                chunk=command.chunk,
+            )
+        case filemq.Srsly(reason=reason):
+            return libfilemq.Srsly(reason=reason)
+        case filemq.Rtfm(reason=reason):
+            return libfilemq.Rtfm(reason=reason)
+    return PLAIN_MESSAGES[command.NAME]
+
+
+PLAIN_COMMANDS: Mapping[str, Command] = {
+    command.NAME: command
+    for command in (
+        filemq.Ohai(),
+        filemq.OhaiOk(),
+        filemq.IcanhazOk(),
+        filemq.Hugz(),
+        filemq.HugzOk(),
+        filemq.Kthxbai(),
+    )
+}
+"""The commands without fields, by name."""
+
+PLAIN_MESSAGES: Mapping[str, libfilemq.AnyMessage] = {
+    message.NAME: message
+    for message in (
+        libfilemq.Ohai(),
+        libfilemq.OhaiOk(),
+        libfilemq.IcanhazOk(),
+        libfilemq.Hugz(),
+        libfilemq.HugzOk(),
+        libfilemq.Kthxbai(),
+    )
+}
+
+LIBFILEMQ: Dialect = LibfilemqDialect()
 
 DIALECTS: Mapping[str, Dialect] = {dialect.name: dialect for dialect in (FILEMQ, LIBFILEMQ)}
 

@@ -38,8 +38,8 @@ from specwire.runtime.filemq.diskwork import (
     WriteChunk,
 )
 from specwire.runtime.filemq.events import FileResumed
-from specwire.runtime.filemq.progress import UnderWay
 from specwire.runtime.filemq.resync import Resuming
+from specwire.runtime.filemq.status import UnderWay
 from specwire.runtime.kernel.log import Refused
 
 DIGEST = re.compile("[0-9A-Fa-f]{40}")

@@ -36,9 +36,9 @@ from specwire.runtime.filemq.catalogue import Entry, Listing
 from specwire.runtime.filemq.dialect import Command, Dialog, OutOfTurnError
 from specwire.runtime.filemq.events import FileResumed, FileSent
 from specwire.runtime.filemq.nameset import NameSet
-from specwire.runtime.filemq.progress import UnderWay
 from specwire.runtime.filemq.resync import Beginning
 from specwire.runtime.filemq.sendqueue import SendQueue
+from specwire.runtime.filemq.status import UnderWay
 from specwire.runtime.kernel.effects import AwaitRoom, Log, Now, Send, Steps, Story, Wait, Wake, ask
 from specwire.runtime.kernel.events import PeerId
 from specwire.runtime.transport.backoff import Backoff

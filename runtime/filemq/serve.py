@@ -12,8 +12,7 @@ import msgspec
 from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.filemq.access import Clients, ServerSecurity, fault_in_security, judge_by
 from specwire.runtime.filemq.catalogue import Change, PublicationTotals
-from specwire.runtime.filemq.codec import FilemqCodec
-from specwire.runtime.filemq.counters import Counters
+from specwire.runtime.filemq.codec import Counters, FilemqCodec
 from specwire.runtime.filemq.dialects import find_dialect
 from specwire.runtime.filemq.ignore import IgnoreRule
 from specwire.runtime.filemq.names import as_utf8, covers
@@ -21,10 +20,9 @@ from specwire.runtime.filemq.outflow import CheckPart, ReadChunk
 from specwire.runtime.filemq.peering import Authorise
 from specwire.runtime.filemq.publication import Publication
 from specwire.runtime.filemq.reading import FileReader
-from specwire.runtime.filemq.refusals import Refusals
 from specwire.runtime.filemq.server import CHUNK_OCTETS, FilesChanged, ServerState, allow_all, react
 from specwire.runtime.filemq.settings import BOUNDS
-from specwire.runtime.filemq.status import ClientStatus, Doubtful, PublicationStatus, ServerStatus
+from specwire.runtime.filemq.status import ClientStatus, Doubtful, PublicationStatus, Refusals, ServerStatus
 from specwire.runtime.filemq.watcher import RESCAN_S, Watcher
 from specwire.runtime.kernel.effects import Log
 from specwire.runtime.kernel.engine import StoryEngine

@@ -29,7 +29,7 @@ from specwire.runtime.filemq.catalogue import (
 from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialect
 from specwire.runtime.filemq.events import FilePublished, FileWithdrawn
 from specwire.runtime.filemq.peering import Authorise, Enclose, Peering, Terms
-from specwire.runtime.filemq.progress import LOOK_S, ProgressLooks, UnderWay
+from specwire.runtime.filemq.status import LOOK_S, ProgressLooks, UnderWay
 from specwire.runtime.kernel.effects import Fork, Log, Now, Send, Stop, Story, Wait, Wake
 from specwire.runtime.kernel.events import (
     Event,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from msgspec import Meta
 
-from specwire.runtime.filemq.clients_file import load_clients, load_passwords, read_key
+from specwire.runtime.filemq.access import load_clients, load_passwords, read_key
 from specwire.runtime.filemq.credentials import (
     PASSWORD_VARIABLE,
     check_client_security,

@@ -16,14 +16,13 @@ import msgspec
 from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.filemq import journal
 from specwire.runtime.filemq.client import ClientEngine
-from specwire.runtime.filemq.codec import FilemqCodec
+from specwire.runtime.filemq.codec import Counters, FilemqCodec
 from specwire.runtime.filemq.connection import (
     WINDOW_OCTETS,
     ClientSettings,
     ConfirmDeletions,
     Subscribe,
 )
-from specwire.runtime.filemq.counters import Counters
 from specwire.runtime.filemq.credentials import ClientSecurity, origin_of
 from specwire.runtime.filemq.dialects import find_dialect
 from specwire.runtime.filemq.disk import marks_above
@@ -32,8 +31,7 @@ from specwire.runtime.filemq.events import PeerClosed
 from specwire.runtime.filemq.inbox import DEFAULT_RULES, Inbox
 from specwire.runtime.filemq.names import RESERVED, as_utf8
 from specwire.runtime.filemq.policy import InboxRules
-from specwire.runtime.filemq.refusals import Refusals
-from specwire.runtime.filemq.status import SubscriberStatus
+from specwire.runtime.filemq.status import Refusals, SubscriberStatus
 from specwire.runtime.kernel.host import Host
 from specwire.runtime.kernel.log import EventStreams, LogEvent, Refused
 from specwire.runtime.kernel.service import (

@@ -20,7 +20,7 @@ from specwire.runtime.filemq import FilemqClient, FilemqServer, Publication
 from specwire.runtime.filemq import client as client_module
 from specwire.runtime.filemq import server as server_module
 from specwire.runtime.filemq.events import Progress
-from specwire.runtime.filemq.progress import UnderWay
+from specwire.runtime.filemq.status import UnderWay
 from tests.integration.filemq_process import COMMAND, running
 from tests.integration.filemq_raw import RawPeer, fake_server, raw_peers
 from tests.integration.filemq_scene import event_of, run

@@ -5,7 +5,7 @@ Clients are not told apart: their routing ids are new with each connection, and 
 
 from __future__ import annotations
 
-from specwire.runtime.filemq.counters import Counters
+from specwire.runtime.filemq.codec import Counters
 from specwire.runtime.filemq.status import PeerStatus, ServerStatus, SubscriberStatus
 from specwire.runtime.observe.families import Family, counter, gauge
 from specwire.runtime.observe.metrics.common import about, captured

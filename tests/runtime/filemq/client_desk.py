@@ -12,7 +12,7 @@ from specwire.runtime.filemq.client import ClientEngine, Phase
 from specwire.runtime.filemq.connection import ClientSettings, ConfirmDeletions, Subscribe
 from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialect
 from specwire.runtime.filemq.diskwork import BatchDone, DiskAction, DiskBatch, Outcome
-from specwire.runtime.filemq.progress import UnderWay
+from specwire.runtime.filemq.status import UnderWay
 from specwire.runtime.kernel.effects import Ask, Connect, DropPeer, HostEffect, Log, Send
 from specwire.runtime.kernel.events import (
     Answered,

@@ -13,8 +13,7 @@ from typing import Any
 from specwire.generated.errors import CodecError
 from specwire.generated.filemq import Cheezburger, Icanhaz, Nom, Ohai
 from specwire.runtime.filemq.catalogue import Change, Entry, Gone, Put, Signature
-from specwire.runtime.filemq.codec import FilemqCodec
-from specwire.runtime.filemq.counters import Counters
+from specwire.runtime.filemq.codec import Counters, FilemqCodec
 from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialect
 from specwire.runtime.filemq.outflow import CheckPart, Chunk, ReadChunk, ReadingState
 from specwire.runtime.filemq.peering import Peering

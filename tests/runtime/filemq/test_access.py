@@ -10,9 +10,17 @@ import pytest
 import zmq
 
 from specwire.generated.filemq import IcanhazOk, Nom, Ohai, OhaiOk, Srsly
-from specwire.runtime.filemq.access import Client, Clients, ServerSecurity, fault_in_security, judge_by
+from specwire.runtime.filemq.access import (
+    AccessError,
+    Client,
+    Clients,
+    ServerSecurity,
+    fault_in_security,
+    judge_by,
+    load_clients,
+    load_passwords,
+)
 from specwire.runtime.filemq.catalogue import Put
-from specwire.runtime.filemq.clients_file import AccessError, load_clients, load_passwords
 from specwire.runtime.filemq.credentials import read_client_security, read_server_security
 from specwire.runtime.filemq.events import FilePublished, PeerClosed
 from specwire.runtime.filemq.server import allow_all

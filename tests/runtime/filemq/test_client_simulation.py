@@ -29,9 +29,8 @@ from specwire.generated.filemq import (
     Rtfm,
 )
 from specwire.runtime.filemq.client import ClientEngine, Phase
-from specwire.runtime.filemq.codec import FilemqCodec
+from specwire.runtime.filemq.codec import Counters, FilemqCodec
 from specwire.runtime.filemq.connection import ClientSettings
-from specwire.runtime.filemq.counters import Counters
 from specwire.runtime.filemq.dialect import FILEMQ, Command
 from specwire.runtime.filemq.diskwork import (
     AwaitFiles,

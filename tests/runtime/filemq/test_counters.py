@@ -8,7 +8,7 @@ import pytest
 
 from specwire.generated import filemq
 from specwire.generated.filemq import Cheezburger, Icanhaz, Ohai, Rtfm, Srsly, Wat
-from specwire.runtime.filemq.counters import Counters
+from specwire.runtime.filemq.codec import Counters
 from specwire.runtime.filemq.events import (
     FileDeleted,
     FileReceived,

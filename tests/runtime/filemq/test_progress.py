@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from specwire.runtime.cli.peer_log import FILES_SHOWN, PROGRESS_S, ProgressLines
 from specwire.runtime.filemq.events import FileReceived, FileSent, PeerClosed, Progress
-from specwire.runtime.filemq.progress import ProgressLooks, UnderWay
+from specwire.runtime.filemq.status import ProgressLooks, UnderWay
 
 
 def under_way(octets: int, path: str = "/a", *, size: int | None = 1000, peer: str = "") -> UnderWay:

@@ -8,17 +8,21 @@ import msgspec
 
 from specwire.generated.filemq import Cheezburger, Nom, Ohai, OhaiOk, Operation
 from specwire.runtime.filemq.catalogue import PublicationTotals
-from specwire.runtime.filemq.counters import Counters
+from specwire.runtime.filemq.codec import Counters
 from specwire.runtime.filemq.events import PeerOpened, Progress
-from specwire.runtime.filemq.progress import UnderWay
-from specwire.runtime.filemq.refusals import KEPT, Refusal, Refusals
-from specwire.runtime.filemq.reporting import CLIENTS_SHOWN, describe_left, report
 from specwire.runtime.filemq.status import (
+    CLIENTS_SHOWN,
+    REFUSALS_KEPT,
     ClientStatus,
     PeerStatus,
     PublicationStatus,
+    Refusal,
+    Refusals,
     ServerStatus,
     SubscriberStatus,
+    UnderWay,
+    describe_left,
+    report,
 )
 from specwire.runtime.kernel.log import Refused
 from specwire.runtime.kernel.status import ProcessStatus
@@ -162,10 +166,12 @@ def test_the_newest_refusals_are_kept() -> None:
     refusals = Refusals()
     at = datetime(2026, 1, 1, tzinfo=UTC)
     refusals.note(PeerOpened("01"), at)
-    for n in range(KEPT + 5):
+    for n in range(REFUSALS_KEPT + 5):
         refusals.note(Refused(f"/{n}", "is bad", "01"), at)
-    assert len(refusals.newest()) == KEPT
-    assert refusals.newest()[-1] == Refusal("2026-01-01T00:00:00+00:00", f"/{KEPT + 4}", "is bad", "01")
+    assert len(refusals.newest()) == REFUSALS_KEPT
+    assert refusals.newest()[-1] == Refusal(
+        "2026-01-01T00:00:00+00:00", f"/{REFUSALS_KEPT + 4}", "is bad", "01"
+    )
 
 
 def test_totals_follow_each_change() -> None:

@@ -5,10 +5,15 @@ from __future__ import annotations
 from specwire.runtime.bridge.bridging import Bridged
 from specwire.runtime.capture.counts import TapCounts
 from specwire.runtime.capture.proxy import Proxied
-from specwire.runtime.filemq import counters as filemq_counters
-from specwire.runtime.filemq.progress import UnderWay
-from specwire.runtime.filemq.refusals import Refusal as FilemqRefusal
-from specwire.runtime.filemq.status import ClientStatus, PublicationStatus, ServerStatus, SubscriberStatus
+from specwire.runtime.filemq import codec as filemq_counters
+from specwire.runtime.filemq.status import (
+    ClientStatus,
+    PublicationStatus,
+    ServerStatus,
+    SubscriberStatus,
+    UnderWay,
+)
+from specwire.runtime.filemq.status import Refusal as FilemqRefusal
 from specwire.runtime.flux.counters import Counters as FluxCounters
 from specwire.runtime.flux.status import BrokerStatus as FluxStatus
 from specwire.runtime.flux.status import ChildStatus, LocalStatus
