@@ -7,18 +7,20 @@ A connection goes through these phases (the generated session checks the dialog 
     WAITING     the connection was lost, or the server ended it; another one follows after a while
     ENDED       ended by the program, or for good by the server
 
-Every error of the server ends the connection. What follows (FILEMQ v2, "The SRSLY Command" and after):
-SRSLY is final. WAT in answer to ICANHAZ removes that path, and any other WAT is final, because the same
-command must not be repeated. RTFM after OHAI-OK leads to another connection, and a second RTFM is final
-unless the server accepted a subscription meanwhile. Silence and KTHXBAI lead to another connection.
+Every error of the server ends the connection. What follows (FILEMQ v2, "The SRSLY Command" and
+after): SRSLY is final. WAT in answer to ICANHAZ removes that path, and any other WAT is final,
+because the same command must not be repeated. RTFM after OHAI-OK leads to another connection, and a
+second RTFM is final unless the server accepted a subscription meanwhile. Silence and KTHXBAI lead
+to another connection.
 
-With RESYNC each connection begins with a comparison of digests, so changes that were missed arrive. The
-rest of an interrupted file is asked for first. If the server answers that with an error, the client
-discards its part of the file, and nothing else. A file that could not be stored is asked for again, too.
+With RESYNC each connection begins with a comparison of digests, so changes that were missed arrive.
+The rest of an interrupted file is asked for first. If the server answers that with an error, the
+client discards its part of the file, and nothing else. A file that could not be stored is asked for
+again, too.
 
-Disk work is ordered in the `DiskQueue`. After a message, small chunks wait for the `Tick` that `deadline`
-asks for at once, so that everything that has come joins the batch. While too much waits for the disk,
-the client receives nothing, and does not take the silence for the server's.
+Disk work is ordered in the `DiskQueue`. After a message, small chunks wait for the `Tick` that
+`deadline` asks for at once, so that everything that has come joins the batch. While too much waits
+for the disk, the client receives nothing, and does not take the silence for the server's.
 """
 
 from __future__ import annotations
@@ -100,7 +102,9 @@ class Phase(Enum):
 
 
 class ClientEngine(ClientHandler[float, Effects]):
-    """One subscriber, over as many connections as necessary. The methods `on_…` handle the server's commands.
+    """One subscriber, over as many connections as necessary.
+
+    The methods `on_…` handle the server's commands.
 
     Args:
         new_identity: returns the routing id of a new connection.
@@ -194,7 +198,7 @@ class ClientEngine(ClientHandler[float, Effects]):
             case Answered(value=BatchDone(outcomes=outcomes, pending=pending)):
                 self._disk.end_batch(pending=pending)
                 return [effect for outcome in outcomes for effect in self._on_outcome(outcome, now)]
-            case Answered(failure=failure):  # a fault, not an error of the disk, which is an outcome
+            case Answered(failure=failure):  # a fault: an error of the disk is an outcome
                 self._disk.fail()
                 return self._close(f"the disk work has failed: {failure}", now)
             case Tick():

@@ -1,9 +1,9 @@
 """One connection of a client to its server: its state and its rules, and the settings of a client.
 
-A path is subscribed to with one ICANHAZ. With RESYNC there may be several: for more files than fit in
-one cache, and before them the request for the rest of an interrupted file. The commands of one path do
-not wait for each other, up to a limit of the dialect. The next path waits for the last ICANHAZ-OK of
-the path before it, so an error can be attributed to a path.
+A path is subscribed to with one ICANHAZ. With RESYNC there may be several: for more files than fit
+in one cache, and before them the request for the rest of an interrupted file. The commands of one
+path do not wait for each other, up to a limit of the dialect. The next path waits for the last
+ICANHAZ-OK of the path before it, so an error can be attributed to a path.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class ClientSettings(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         endpoint: of the server.
         paths: virtual paths to subscribe to.
-        resync: at each connection, ask for everything that the inbox lacks; otherwise only files that
-            change from now on arrive.
+        resync: at each connection, ask for everything that the inbox lacks. Without it only files
+            that change from now on arrive.
         window_octets: content that may be on the way or wait for the disk.
-        timers: seconds by name (``heartbeat``, ``expiry``, ``reconnect``), instead of the dialect's.
+        timers: seconds by name (``heartbeat``, ``expiry``, ``reconnect``); default: the dialect's.
         check_s: time between two comparisons of the inbox with what was received.
         marks: marks of the folders that contain the inbox, see `INSIDE`.
         resume_from_octets: size from which an interrupted file is kept.
@@ -109,7 +109,7 @@ class Paths(list[str]):
             self.append(path)
 
     def fault_in_file(self, name: str) -> str | None:
-        """Return why a file of the server is refused; None if it is accepted, "" if it is ignored."""
+        """Return why a file is refused; None if it is accepted, "" if it is ignored."""
         fault = self._fault_in_name(name, self._longest_octets)
         if fault is None and not any(covers(path, name) for path in self):
             return "is under no path that was subscribed to" if self._server_filters else ""
@@ -166,7 +166,7 @@ class Subscribing:
         return Icanhaz(path=self.asking, options=self._habits.options, cache=())
 
     def ask(self, path: str, digests: Mapping[str, str], rest: Sequence[Icanhaz]) -> list[Icanhaz]:
-        """Return the first commands for `path`, under which the inbox holds files with these digests.
+        """Return the first commands for `path`, under which the inbox holds these digests.
 
         Args:
             rest: commands that go first; the last one asks for the rest of a file.
@@ -229,7 +229,7 @@ class Connection:
     is_paused: bool = False
 
     def send(self, command: Command, now: float) -> Send:
-        """Return the effect that sends a command; raises OutOfTurnError if it is not allowed here."""
+        """Return the effect that sends a command; raises OutOfTurnError if it is not allowed."""
         if violation := self.dialog.send(command):
             raise OutOfTurnError(str(violation))
         self.sent_at = now

@@ -1,8 +1,8 @@
 """Disk work of a client: orders, outcomes, and batches.
 
-The engine puts orders into a `DiskQueue` and hands them over in batches, one at a time: what gathers
-while a batch is performed is the next batch. So small files cost few trips to the disk's thread, and
-large files keep it busy.
+The engine puts orders into a `DiskQueue` and hands them over in batches, one at a time: what
+gathers while a batch is performed is the next batch. So small files cost few trips to the disk's
+thread, and large files keep it busy.
 
 Orders and outcomes carry the number of the connection that caused them. An outcome may come with a
 later batch than its order; an empty batch brings the outcomes that are missing.
@@ -20,7 +20,7 @@ from specwire.runtime.kernel.effects import Return
 
 BATCH = 256
 BATCH_OCTETS = 2 << 20
-"""A batch ends with the chunk that fills it: the server gets credit while the next one is written."""
+"""A batch ends with the chunk that fills it, so credit is granted before the next is written."""
 
 LARGE_OCTETS = 256 << 10
 """A chunk of this size does not wait for others."""
@@ -86,7 +86,7 @@ class DiscardFile(msgspec.Struct, frozen=True):
 
 
 class KeepFile(msgspec.Struct, frozen=True):
-    """Keep the unfinished file `name` when the connection or the process ends: it can be resumed."""
+    """Keep the unfinished file `name` when the connection or the process ends, to resume it."""
 
     connection: int
     name: str
@@ -136,7 +136,7 @@ class Unfinished(msgspec.Struct, frozen=True):
 
 
 class Held(msgspec.Struct, frozen=True):
-    """Outcome of `ListHeld`: digests by virtual name, in order of name, and the file kept unfinished."""
+    """Outcome of `ListHeld`: digests in order of virtual name, and the file kept unfinished."""
 
     connection: int
     path: str
@@ -152,7 +152,11 @@ class Wrote(msgspec.Struct, frozen=True):
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """Outcome of `CompleteFile`: the file is in its place; `copy`: conflict copy of the old version."""
+    """Outcome of `CompleteFile`: the file is in its place.
+
+    Attributes:
+        copy: conflict copy of the old version, if any.
+    """
 
     connection: int
     name: str
@@ -163,7 +167,7 @@ class Stored(msgspec.Struct, frozen=True):
 
 
 class Deleted(msgspec.Struct, frozen=True):
-    """Outcome of `DeleteFile`: the file is no longer in its place; `copy`: its conflict copy, if any."""
+    """Outcome of `DeleteFile`: the file is gone; `copy`: its conflict copy, if any."""
 
     connection: int
     name: str
@@ -281,7 +285,7 @@ class DiskQueue:
 
 
 class AwaitFiles(msgspec.Struct, frozen=True):
-    """Call: return when the inbox holds exactly `expected`; raises TimeoutError after `timeout_s`."""
+    """Call: return when the inbox holds exactly `expected`; TimeoutError after `timeout_s`."""
 
     expected: Mapping[str, str]
     timeout_s: float

@@ -1,19 +1,22 @@
 """Content that a client receives: credit, lost commands, and files from chunks.
 
 Credit (FILEMQ v2, "The NOM Command"): the client grants a window first. It grants again what it has
-written or discarded, once that is a quarter of the window. So the octets that the server may still send
-and those that are not on the disk never exceed the window.
+written or discarded, once that is a quarter of the window. So the octets that the server may still
+send and those that are not on the disk never exceed the window.
 
-Our own server numbers its CHEEZBURGER commands from 0 (the specification does not say what `sequence`
-counts), so a gap shows a lost command. Only a new connection with RESYNC repairs that. Our server is
-recognized by the size in its headers.
+Our own server numbers its CHEEZBURGER commands from 0 (the specification does not say what
+`sequence` counts), so a gap shows a lost command. Only a new connection with RESYNC repairs that.
+Our server is recognized by the size in its headers.
 
-The specification promises consecutive chunks, and does not say where a file ends. This client reads:
+The specification promises consecutive chunks, and does not say where a file ends. This client
+reads:
 
 - A chunk at offset 0 begins a file, also one that is arriving already.
 - An empty chunk ends a file. If the server announced a size (our server does), it must be equal.
-- Without an announced size the first chunk of another file ends it, too. The file is then unverified.
-- A chunk that does not continue the file breaks it: the rest is discarded until the file begins again.
+- Without an announced size the first chunk of another file ends it, too. The file is then
+  unverified.
+- A chunk that does not continue the file breaks it: the rest is discarded until the file begins
+  again.
 - The rest of a file that was asked for may come first on a connection, and continues that file.
 
 A file that can be resumed, and is worth it, is kept when the connection ends (`KeepFile`). A renamed file

@@ -1,9 +1,9 @@
 """Options of ICANHAZ: what a client asks for beside changes, and what it holds.
 
-``RESYNC=1`` (FILEMQ v2, "The ICANHAZ Command") asks for everything that a client lacks. The client lists
-its files in the cache as ``name=digest``. A dictionary has 255 entries and an entry 255 octets, so a
-larger cache travels as several ICANHAZ of the same path whose entries add up. Only the last asks for
-RESYNC. A name too long for an entry is omitted, and its file is sent again.
+``RESYNC=1`` (FILEMQ v2, "The ICANHAZ Command") asks for everything that a client lacks. The client
+lists its files in the cache as ``name=digest``. A dictionary has 255 entries and an entry 255
+octets, so a larger cache travels as several ICANHAZ of the same path whose entries add up. Only the
+last asks for RESYNC. A name too long for an entry is omitted, and its file is sent again.
 
 The other options are ours, and other peers ignore them:
 
@@ -15,14 +15,14 @@ The other options are ours, and other peers ignore them:
     RESUME=size:sha-1   the client holds so much of this file. If the file still begins so, the server
                 sends the rest first, from this offset; otherwise all of it.
     ATTRIBUTES=1    the client asks for the headers `mode` (four octal digits) and `mtime` (nanoseconds
-                since 1970) of each file, and for empty folders, of which the names end with a slash.
-    RENAMES=1   the client keeps deleted files for a while. A file with the content of one that was just
-                withdrawn is then sent as its end alone (offset = size), with the header `renamed`. A
-                client that does not have the content any more asks again without this option.
+                since 1970) of each file, and for empty folders. Their names end with a slash.
+    RENAMES=1   the client keeps deleted files for a while. A file with the content of one that was
+                just withdrawn is then sent as its end alone (offset = size), with the header
+                `renamed`. A client that has lost the content asks again without this option.
 
 A server accepts RESUME from a client that is subscribed to the file already. So the request grants
-nothing, is no subscription, and cannot be refused. Only a file that was announced with size and digest
-can be resumed: these prove that its parts belong together.
+nothing, is no subscription, and cannot be refused. Only a file that was announced with size and
+digest can be resumed: these prove that its parts belong together.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _RESUME_VALUE = re.compile("([1-9][0-9]{0,18}):([0-9A-Fa-f]{40})")
 
 
 class Beginning(NamedTuple):
-    """The beginning of a file that a client holds: octets, and their SHA-1 in upper-case hexadecimal."""
+    """The beginning of a file that a client holds: its octets, and their SHA-1 in upper case."""
 
     size: int
     sha1: str
@@ -91,8 +91,8 @@ def _cached_name(path: str, name: str, rules: CacheRules) -> str:
 class ClientCache:
     """Files that one client holds under one path, from several ICANHAZ.
 
-    Only names are kept: of files that are as published, and of files that are not published at all. A
-    name with another digest needs no entry, because its file is sent anyway.
+    Only names are kept: of files that are as published, and of files that are not published at all.
+    A name with another digest needs no entry, because its file is sent anyway.
 
     Attributes:
         stale_octets: octets of the names that are not published.
@@ -147,7 +147,7 @@ class ClientCache:
 
 
 class Resuming:
-    """Interrupted files on one connection: which to keep, what to ask for, and which chunk is the answer.
+    """Interrupted files on one connection: which to keep, what to ask for, and what answers.
 
     Args:
         is_possible: the client asks for files that it lacks, and the server can resume.
@@ -164,7 +164,7 @@ class Resuming:
         self._expected: Unfinished | None = None
 
     def ask(self, unfinished: Unfinished | None, paths: Sequence[str]) -> tuple[Icanhaz, ...] | DiscardFile:
-        """Return the commands that ask for the rest of a file, if any, the last one for the file itself.
+        """Return the commands that ask for the rest of a file, the last one for the file itself.
 
         Only the first listing of a connection is used, because later the file may be arriving. With
         `PRUNE` the server reports a file that is no longer published. A file that no path covers is of

@@ -1,4 +1,4 @@
-"""FILEMQ client as an asyncio service: a host for the engine, an inbox, and a thread for disk work."""
+"""FILEMQ client as an asyncio service: a host for the engine, an inbox, and its thread."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from functools import partial
 from math import inf
 from pathlib import Path
 from typing import TypeVar
+
+import msgspec
 
 from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.filemq import journal
@@ -32,7 +34,13 @@ from specwire.runtime.filemq.policy import InboxRules
 from specwire.runtime.filemq.status import Refusals, SubscriberStatus
 from specwire.runtime.kernel.host import Host
 from specwire.runtime.kernel.log import EventStreams, LogEvent, Refused
-from specwire.runtime.kernel.service import ConnectionSettings, HostSettings, Service
+from specwire.runtime.kernel.service import (
+    ConnectionSettings,
+    HostSettings,
+    HostState,
+    HostStoppedError,
+    Service,
+)
 from specwire.runtime.kernel.sockets import MessageTap
 from specwire.runtime.transport.dealer import MAX_FRAME_OCTETS
 from specwire.runtime.transport.endpoint import fault_in_endpoint
@@ -53,13 +61,13 @@ class FilemqClient(Service):
         inbox: folder that receives the files, each under its full virtual path.
         paths: virtual paths to subscribe to.
         tap: records every message.
-        resync: at each connection, ask for everything that the inbox lacks; otherwise only files that
-            change from now on arrive, and `holdings` has only those.
+        resync: at each connection, ask for everything that the inbox lacks. Without it only files
+            that change from now on arrive, and `holdings` has only those.
         window_octets: content that may be on the way or wait for the disk.
-        timers: seconds by name (``heartbeat``, ``expiry``, ``reconnect``), instead of the dialect's.
+        timers: seconds by name (``heartbeat``, ``expiry``, ``reconnect``); default: the dialect's.
         protocol: dialect, one of `specwire.runtime.filemq.dialects.DIALECTS`.
         sync: wait for the disk before a file is moved to its place.
-        check: compute the SHA-1 of arriving files, and refuse one that differs from the announced; see `Inbox`.
+        check: compute the SHA-1 of arriving files, and refuse one that differs; see `Inbox`.
         security: how this client proves its identity, and which server it expects.
         rules: settings of the inbox: how much may be deleted at once, and how long it is kept.
         origin: name of the server in the inbox, instead of its public key or endpoint.
@@ -68,8 +76,8 @@ class FilemqClient(Service):
         on_event: called with each event.
 
     Attributes:
-        finished: done with the reason when the client has ended for good, by request or by the server.
-            A fault of the inbox is its exception.
+        finished: done with the reason when the client has ended for good, by request or by the
+            server. It raises a fault of the inbox.
 
     Raises:
         ValueError: a path is no virtual path, the endpoint is none, or the protocol is unknown.
@@ -96,25 +104,21 @@ class FilemqClient(Service):
     ) -> None:
         if fault := fault_in_endpoint(endpoint, listening=False):
             raise ValueError(f"{endpoint!r} {fault}")
-        self._endpoint, self._folder = endpoint, inbox.absolute()
         self._dialect = dialect = find_dialect(protocol)
         is_ours = dialect.habits.deletes_reliably  # others do not know our options
+        self._folder, self._security, self._tap = inbox.absolute(), security, tap
         self._counts, self._refusals = Counters(), Refusals()
-        self._on_event, self._streams = on_event, EventStreams()
-        self._engine = ClientEngine(
-            ClientSettings(
-                endpoint=endpoint,
-                paths=paths,
-                resync=resync,
-                window_octets=window_octets,
-                timers=timers or {},
-                check_s=rules.check_s,
-                marks=marks_above(inbox) if is_ours else "",
-                attributes=preserve and is_ours,
-                renames=rules.trash_s > 0 and is_ours,
-            ),
-            dialect,
-            new_identity=make_identity,
+        self._on_event = on_event
+        self._settings = ClientSettings(
+            endpoint=endpoint,
+            paths=paths,
+            resync=resync,
+            window_octets=window_octets,
+            timers=timers or {},
+            check_s=rules.check_s,
+            marks=marks_above(inbox) if is_ours else "",
+            attributes=preserve and is_ours,
+            renames=rules.trash_s > 0 and is_ours,
         )
         self._inbox = Inbox(
             inbox,
@@ -124,26 +128,31 @@ class FilemqClient(Service):
             repeats=dialect.habits.deletes_reliably,
             origin=origin or origin_of(endpoint, security),
         )
-        self._disk = ThreadPoolExecutor(1, "filemq-disk")
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Create what one run needs."""
+        self._engine = ClientEngine(self._settings, self._dialect, new_identity=make_identity)
+        self._disk, self._streams = ThreadPoolExecutor(1, "filemq-disk"), EventStreams()
         self._host = Host(
             self._engine,
-            FilemqCodec(dialect, self._counts),
+            FilemqCodec(self._dialect, self._counts),
             HostSettings(
                 connections=ConnectionSettings(
-                    security=security,
-                    high_water=dialect.habits.queue_messages,
+                    security=self._security,
+                    high_water=self._dialect.habits.queue_messages,
                     frame_octets=MAX_FRAME_OCTETS,
                 ),
                 handlers={DiskBatch: self._perform},
                 stop_s=inf,  # what was received is written, however long the disk takes
             ),
             on_event=self._emit,
-            tap=None if tap is None else MessageTap(tap, received_as="S", sent_as="C"),
+            tap=None if self._tap is None else MessageTap(self._tap, received_as="S", sent_as="C"),
         )
 
     @property
     def holdings(self) -> Mapping[str, str]:
-        """SHA-1 by name of the files in the inbox under the subscribed paths, as far as they were listed."""
+        """SHA-1 by name of the files in the inbox under the paths, as far as they were listed."""
         return self._engine.holdings
 
     @property
@@ -159,7 +168,7 @@ class FilemqClient(Service):
         """Return the status, from `start` on."""
         engine, host = self._engine, self._host.status()
         return SubscriberStatus(
-            endpoint=self._endpoint,
+            endpoint=self._settings.endpoint,
             protocol=self._dialect.name,
             process=host.process,
             inbox=as_utf8(str(self._folder)),
@@ -175,7 +184,7 @@ class FilemqClient(Service):
         )
 
     async def until_equal(self, expected: Mapping[str, str], *, timeout_s: float) -> None:
-        """Return when the inbox holds exactly `expected` (SHA-1 by name, see `FilemqServer.digests`).
+        """Return when the inbox holds exactly `expected`, as `FilemqServer.digests` returns it.
 
         Raises:
             TimeoutError: with the names of some files that differ.
@@ -184,12 +193,19 @@ class FilemqClient(Service):
         await self._host.call(AwaitFiles(dict(expected), timeout_s))
 
     async def start(self) -> None:
-        """Open the inbox and connect.
+        """Open the inbox and connect; also again after `stop`.
 
         Raises:
             InboxError: the inbox cannot be used.
-            HostStoppedError: the client was started or stopped before.
+            TransportError: the credentials are invalid.
+            HostStoppedError: the client runs already, or was stopped while it started.
         """
+        if self._host.state is HostState.STOPPED:
+            self._counts.add_host(self._host)
+            self._settings = msgspec.structs.replace(self._settings, paths=self._engine.paths)
+            self._prepare()
+        elif self._host.state is not HostState.NEW:
+            raise HostStoppedError(f"the client is {self._host.state.value}")
         self.finished: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         try:
             await self._in_thread(self._inbox.open)
@@ -206,7 +222,7 @@ class FilemqClient(Service):
         await self._release()
 
     def accept_deletions(self) -> None:
-        """Perform the deletions that are withheld, and those that come next, however many there are."""
+        """Perform the withheld deletions, and the next ones, however many there are."""
         self._host.notice(ConfirmDeletions())
 
     def subscribe(self, path: str) -> None:
