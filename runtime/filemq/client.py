@@ -34,7 +34,7 @@ from specwire.generated import filemq
 from specwire.generated.filemq.machine import ClientHandler, dispatch_to_client
 from specwire.runtime.filemq import events
 from specwire.runtime.filemq.connection import (
-    ClientSettings,
+    ClientOptions,
     ConfirmDeletions,
     Effects,
     Paths,
@@ -114,7 +114,7 @@ class ClientEngine(ClientHandler[float, Effects]):
     """
 
     def __init__(
-        self, settings: ClientSettings, dialect: Dialect = FILEMQ, *, new_identity: Callable[[], bytes]
+        self, settings: ClientOptions, dialect: Dialect = FILEMQ, *, new_identity: Callable[[], bytes]
     ) -> None:
         self.phase = Phase.WAITING
         self._settings, self._dialect, self._new_identity = settings, dialect, new_identity

@@ -1,4 +1,4 @@
-"""One connection of a client to its server: its state and its rules, and the settings of a client.
+"""One connection of a client to its server: its state and its rules, and the options of a client.
 
 A path is subscribed to with one ICANHAZ. With RESYNC there may be several: for more files than fit
 in one cache, and before them the request for the rest of an interrupted file. The commands of one
@@ -39,8 +39,8 @@ MAX_BACKLOG = 2000
 Effects = list[HostEffect]
 
 
-class ClientSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings of a client.
+class ClientOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Options of a client.
 
     Attributes:
         endpoint: of the server.
@@ -203,7 +203,7 @@ class Subscribing:
 
 
 @dataclass(eq=False)
-class Connection:
+class ServerConnection:
     """One connection.
 
     Attributes:
@@ -237,8 +237,8 @@ class Connection:
 
 
 def make_connection(
-    number: int, settings: ClientSettings, dialect: Dialect, paths: Paths, now: float
-) -> Connection:
+    number: int, settings: ClientOptions, dialect: Dialect, paths: Paths, now: float
+) -> ServerConnection:
     """Return a connection that begins now."""
     options = [*dialect.habits.options]
     if settings.marks:
@@ -261,7 +261,7 @@ def make_connection(
         fault_in_file=paths.fault_in_file,
         resuming=resuming,
     )
-    return Connection(
+    return ServerConnection(
         number=number,
         peer=PeerId(f"server-{number}"),
         dialog=dialect.open_dialog("C"),
@@ -278,14 +278,14 @@ def make_connection(
 # ---- subscriptions and credit
 
 
-def subscribe(connection: Connection, disk: DiskQueue, paths: Iterable[str], now: float) -> Effects:
+def subscribe(connection: ServerConnection, disk: DiskQueue, paths: Iterable[str], now: float) -> Effects:
     """Subscribe to paths, or compare their files again; later, if a path is being asked for."""
     for path in paths:
         connection.subscribing.add(path)
     return ask_next(connection, disk, now)
 
 
-def ask_next(connection: Connection, disk: DiskQueue, now: float) -> Effects:
+def ask_next(connection: ServerConnection, disk: DiskQueue, now: float) -> Effects:
     """Ask for the next path, if it is its turn: first for the files that the inbox holds."""
     match connection.subscribing.begin():
         case None:
@@ -297,7 +297,7 @@ def ask_next(connection: Connection, disk: DiskQueue, now: float) -> Effects:
             return [connection.send(command, now)]
 
 
-def ask_for_missing(connection: Connection, disk: DiskQueue, held: Held, now: float) -> Effects:
+def ask_for_missing(connection: ServerConnection, disk: DiskQueue, held: Held, now: float) -> Effects:
     """Ask for what the inbox lacks, now that it was listed."""
     rest = connection.resuming.ask(held.unfinished, connection.paths)
     if isinstance(rest, DiscardFile):
@@ -307,7 +307,7 @@ def ask_for_missing(connection: Connection, disk: DiskQueue, held: Held, now: fl
     return [connection.send(command, now) for command in commands]
 
 
-def grant(connection: Connection, now: float) -> Effects:
+def grant(connection: ServerConnection, now: float) -> Effects:
     """Grant the credit that the window has room for."""
     credit = connection.intake.grant()
     return [connection.send(Nom(credit=credit), now)] if credit else []
@@ -316,14 +316,14 @@ def grant(connection: Connection, now: float) -> Effects:
 # ---- time
 
 
-def hugz_at(connection: Connection, heartbeat_s: float) -> float:
+def hugz_at(connection: ServerConnection, heartbeat_s: float) -> float:
     """Return when HUGZ is due. A paused connection does not wait for the answer to the last one."""
     if connection.awaits_life and not connection.is_paused:
         return inf
     return connection.sent_at + heartbeat_s
 
 
-def show_life(connection: Connection, heartbeat_s: float, now: float) -> Effects:
+def show_life(connection: ServerConnection, heartbeat_s: float, now: float) -> Effects:
     """Send HUGZ if it is due."""
     if now < hugz_at(connection, heartbeat_s):
         return []
@@ -331,7 +331,7 @@ def show_life(connection: Connection, heartbeat_s: float, now: float) -> Effects
     return [connection.send(Hugz(), now)]
 
 
-def pause_or_resume(connection: Connection, disk: DiskQueue, now: float) -> Effects:
+def pause_or_resume(connection: ServerConnection, disk: DiskQueue, now: float) -> Effects:
     """Receive nothing while too much waits for the disk. That silence is not the server's."""
     is_behind = disk.backlog >= MAX_BACKLOG or connection.intake.pending_octets > connection.window_octets
     if is_behind is connection.is_paused:

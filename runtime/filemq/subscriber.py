@@ -19,7 +19,7 @@ from specwire.runtime.filemq.client import ClientEngine
 from specwire.runtime.filemq.codec import Counters, FilemqCodec
 from specwire.runtime.filemq.connection import (
     WINDOW_OCTETS,
-    ClientSettings,
+    ClientOptions,
     ConfirmDeletions,
     Subscribe,
 )
@@ -109,7 +109,7 @@ class FilemqClient(Service):
         self._folder, self._security, self._tap = inbox.absolute(), security, tap
         self._counts, self._refusals = Counters(), Refusals()
         self._on_event = on_event
-        self._settings = ClientSettings(
+        self._settings = ClientOptions(
             endpoint=endpoint,
             paths=paths,
             resync=resync,
@@ -134,6 +134,7 @@ class FilemqClient(Service):
         """Create what one run needs."""
         self._engine = ClientEngine(self._settings, self._dialect, new_identity=make_identity)
         self._disk, self._streams = ThreadPoolExecutor(1, "filemq-disk"), EventStreams()
+        self._closing = asyncio.Lock()
         self._host = Host(
             self._engine,
             FilemqCodec(self._dialect, self._counts),
@@ -230,7 +231,8 @@ class FilemqClient(Service):
         self._host.notice(Subscribe(self._engine.check_path(path)))
 
     async def _release(self) -> None:
-        await asyncio.to_thread(self._close)
+        async with self._closing:  # a start that fails because of `stop` releases, too
+            await asyncio.to_thread(self._close)
         self._streams.end()
 
     def _close(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from specwire.generated.errors import DecodeError
 from specwire.runtime.filemq.client import ClientEngine, Phase
-from specwire.runtime.filemq.connection import ClientSettings, ConfirmDeletions, Subscribe
+from specwire.runtime.filemq.connection import ClientOptions, ConfirmDeletions, Subscribe
 from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialect
 from specwire.runtime.filemq.diskwork import BatchDone, DiskAction, DiskBatch, Outcome
 from specwire.runtime.filemq.status import UnderWay
@@ -57,7 +57,7 @@ class ClientDesk:
     ) -> None:
         self._numbers = count(1)
         self.engine = ClientEngine(
-            ClientSettings(
+            ClientOptions(
                 endpoint=SERVER,
                 paths=paths or ("/",),
                 timers=timers,

@@ -30,7 +30,7 @@ from specwire.generated.filemq import (
 )
 from specwire.runtime.filemq.client import ClientEngine, Phase
 from specwire.runtime.filemq.codec import Counters, FilemqCodec
-from specwire.runtime.filemq.connection import ClientSettings
+from specwire.runtime.filemq.connection import ClientOptions
 from specwire.runtime.filemq.dialect import FILEMQ, Command
 from specwire.runtime.filemq.diskwork import (
     AwaitFiles,
@@ -243,7 +243,7 @@ class Run:
         self.publisher, self.disk = Publisher(files), Disk()
         self.identities: list[bytes] = []
         self.engine = ClientEngine(
-            ClientSettings(
+            ClientOptions(
                 endpoint=ENDPOINT,
                 paths=["/"],
                 timers=TIMES,
