@@ -114,9 +114,6 @@ class ServeSettings(PeerSettings, frozen=True, kw_only=True):
             check=_check_folder_text,
         ),
     ]
-    dry_run: Annotated[
-        bool, Setting(help="Print the files that would be published, and end. Nothing is changed.")
-    ] = False
     endpoint: Annotated[
         str,
         Setting(
@@ -174,6 +171,9 @@ class ServeSettings(PeerSettings, frozen=True, kw_only=True):
             ),
             reload=True,
         ),
+    ] = False
+    dry_run: Annotated[
+        bool, Setting(help="Print the files that would be published, and end. Nothing is changed.")
     ] = False
     empty_folders: Annotated[
         bool, Setting(help="Publish empty folders, too. Subscribers with --preserve create them.")
