@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup setup-run setup-codecs setup-release run test test-codecs generate drift docs man jar lint types check matrix bench fuzz fuzz-short soak dist audit walk clean
+.PHONY: help setup setup-run setup-codecs setup-release run test test-codecs generate drift docs man jar lint types check matrix bench trace fuzz fuzz-short soak dist audit walk clean
 
 # Programs of .venv, with the JAVA_HOME that set-up found necessary (usually none). Read when a recipe
 # starts, which is after set-up.
@@ -90,6 +90,9 @@ bench: setup ## measure speed, as ratios against a baseline of the same run
 	@$(VENV)/python -m tests.benchmarks.kernel $(ARGS)
 	@$(VENV)/python -m tests.benchmarks.spark $(ARGS)
 	@$(VENV)/python -m tests.benchmarks.spark.live $(ARGS)
+
+trace: setup ## count the functions that handle one message of PEER (filemq, zre, norfab or flux); ARGS=--list names them
+	@SPECWIRE_PURE=1 $(VENV)/python -m tests.benchmarks.trace $(PEER) $(ARGS)
 
 # Seconds of fuzzing, for all targets together.
 FUZZ_SECONDS = 600
