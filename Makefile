@@ -84,6 +84,7 @@ bench: setup ## measure speed, as ratios against a baseline of the same run
 	@$(VENV)/python -m tests.benchmarks.columns $(ARGS)
 	@$(VENV)/python -m tests.benchmarks.filemq $(ARGS)
 	@$(VENV)/python -m tests.benchmarks.filemq.notice $(ARGS)
+	@$(VENV)/python -m tests.benchmarks.filemq.libfilemq $(ARGS)
 	@$(VENV)/python -m tests.benchmarks.flux $(ARGS)
 	@$(VENV)/python -m tests.benchmarks.flux_scale $(ARGS)
 	@$(VENV)/python -m tests.benchmarks.norfab $(ARGS)

@@ -19,7 +19,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from tests.benchmarks.filemq.transfer import MEGABYTE, Case, Kind, Run, publish, transfer
+from tests.benchmarks.filemq.transfer import MEGABYTE, Case, Kind, Run, make_files, transfer
 
 SMALL_OCTETS = 1000
 GATE = 0.8
@@ -43,7 +43,7 @@ def measure(case: Case, rounds: int) -> dict[Kind, Run]:
     runs: dict[Kind, list[Run]] = {kind: [] for kind in KINDS}
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work) / "published"
-        digests = publish(case, folder)
+        digests = make_files(case, folder)
         for _ in range(rounds):
             for kind in KINDS:
                 runs[kind].append(transfer(case, kind, folder, digests, Path(work)))
