@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup setup-run setup-codecs setup-release run test test-codecs generate drift docs man jar lint types check matrix bench fuzz fuzz-short soak dist audit walk clean
+.PHONY: help setup setup-run setup-codecs setup-release run test test-codecs generate drift docs man jar lint types check matrix bench trace fuzz fuzz-short soak dist audit walk clean
 
 # Programs of .venv, with the JAVA_HOME that set-up found necessary (usually none). Read when a recipe
 # starts, which is after set-up.
@@ -84,12 +84,16 @@ bench: setup ## measure speed, as ratios against a baseline of the same run
 	@$(VENV)/python -m tests.benchmarks.columns $(ARGS)
 	@$(VENV)/python -m tests.benchmarks.filemq $(ARGS)
 	@$(VENV)/python -m tests.benchmarks.filemq.notice $(ARGS)
+	@$(VENV)/python -m tests.benchmarks.filemq.libfilemq $(ARGS)
 	@$(VENV)/python -m tests.benchmarks.flux $(ARGS)
 	@$(VENV)/python -m tests.benchmarks.flux_scale $(ARGS)
 	@$(VENV)/python -m tests.benchmarks.norfab $(ARGS)
 	@$(VENV)/python -m tests.benchmarks.kernel $(ARGS)
 	@$(VENV)/python -m tests.benchmarks.spark $(ARGS)
 	@$(VENV)/python -m tests.benchmarks.spark.live $(ARGS)
+
+trace: setup ## count the functions that handle one message of PEER (filemq, zre, norfab or flux); ARGS=--list names them
+	@SPECWIRE_PURE=1 $(VENV)/python -m tests.benchmarks.trace $(PEER) $(ARGS)
 
 # Seconds of fuzzing, for all targets together.
 FUZZ_SECONDS = 600
@@ -105,7 +109,7 @@ soak: setup ## peers and brokers killed, cut off and flooded, and histories of s
 	@SPECWIRE_SOAK_ROUNDS=10 SPECWIRE_SOAK_OCTETS=200000000 SPECWIRE_BURST=10000 SPECWIRE_SOAK_FILES=100000 \
 	SPECWIRE_LARGE_OCTETS=5000000000 SPECWIRE_SOAK_SECONDS=600 SPECWIRE_CHAOS_JOBS=5000 \
 	SPECWIRE_FLOOD_JOBS=100000 SPECWIRE_FLOOD_CONNECTIONS=10000 SPECWIRE_WATCH_KILLS=5 \
-	SPECWIRE_PIPELINE_KILLS=1 SPECWIRE_PIPELINES_RUNS=2 SPECWIRE_CLUSTER_LAYERS=frames,typed,answers \
+	SPECWIRE_PIPELINE_KILLS=1 SPECWIRE_PIPELINES_RUNS=2 SPECWIRE_CLUSTER_LAYERS=frames,typed,answers SPECWIRE_CLUSTER_WORKERS=2 \
 	SPECWIRE_SOAK_HISTORIES=100000 SPECWIRE_LARGE_FRAME_MIB=100 \
 	SPECWIRE_ENDLESS_OCTETS=2000000000 SPECWIRE_ENDLESS_MESSAGES=200000 \
 	$(PYTEST) --timeout=0 tests/integration/test_filemq_faults_*.py tests/integration/test_filemq_large.py \

@@ -61,7 +61,7 @@ class Run:
     server_kib: int
 
 
-def publish(case: Case, folder: Path) -> dict[str, str]:
+def make_files(case: Case, folder: Path) -> dict[str, str]:
     """Make the files of `case`, and return their digests by name; they stay in the page cache."""
     folder.mkdir()
     content = os.urandom(min(case.size, 8 * MEGABYTE))
@@ -69,7 +69,7 @@ def publish(case: Case, folder: Path) -> dict[str, str]:
         with (folder / f"file-{number:06}").open("wb") as stream:
             for begin in range(0, case.size, len(content)):
                 stream.write(content[: min(len(content), case.size - begin)])
-    return _digests(folder)
+    return read_digests(folder)
 
 
 def transfer(case: Case, kind: Kind, folder: Path, digests: dict[str, str], work: Path) -> Run:
@@ -93,7 +93,7 @@ def transfer(case: Case, kind: Kind, folder: Path, digests: dict[str, str], work
         _tell(server, None)
         server_row = _read(server)
     for inbox in inboxes:
-        if _digests(inbox) != digests:
+        if read_digests(inbox) != digests:
             raise SystemExit(f"{kind.name}: what is in {inbox} is not what was sent")
         shutil.rmtree(inbox)
     seconds = max(row["ended"] for row in rows) - min(row["begun"] for row in rows)
@@ -134,7 +134,7 @@ def _tell(child: subprocess.Popen[str], word: str | None) -> None:
         child.stdin.close()
 
 
-def _digests(folder: Path) -> dict[str, str]:
+def read_digests(folder: Path) -> dict[str, str]:
     return {file.name: _digest(file) for file in folder.iterdir() if file.is_file()}
 
 

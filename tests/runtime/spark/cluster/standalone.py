@@ -1,11 +1,12 @@
-"""A stand-alone cluster of the tests' own: a master and two workers, on ports of 127.0.0.1 that the system chose.
+"""A stand-alone cluster of the tests: a master and workers, on ports of 127.0.0.1 that the system chose.
 
-Each is a process of its own, begun as the scripts of a Spark begin it; executors are further ones, begun by workers
-in a folder of their own.
+Each is a separate process, started as the scripts of a Spark start it. A worker starts an executor, which is another
+process, in a folder of the worker. `make test` has one worker, and `make soak` two (``SPECWIRE_CLUSTER_WORKERS``).
 """
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -17,7 +18,9 @@ from specwire.runtime.spark.session.java import ENDING_S
 from tests.conftest import BRIEF_JAVA
 from tests.runtime.spark.cluster.servers import SPARK_HOME, await_line, spark_variables
 
-WORKERS = 2
+WORKERS = int(os.environ.get("SPECWIRE_CLUSTER_WORKERS", "1"))
+CORES = 2
+"""Cores of all workers together."""
 MEMORY = "1280m"
 """What a worker has to give: one executor of a gigabyte."""
 
@@ -36,14 +39,14 @@ class Cluster(NamedTuple):
 
 @contextmanager
 def standalone_cluster(folder: Path) -> Iterator[Cluster]:
-    """Give a cluster whose workers have a core each; it ends with the block."""
+    """Run a cluster until the block ends."""
     with ExitStack() as stack:
         log = folder / "master.log"
         master = stack.enter_context(_daemon(log, "master.Master"))
         url = await_line(master, log, _STARTED)
         folders = tuple(folder / f"worker-{number}" for number in range(WORKERS))
         for own in folders:
-            options = ("--cores", "1", "--memory", MEMORY, "--work-dir", str(own), url)
+            options = ("--cores", str(CORES // WORKERS), "--memory", MEMORY, "--work-dir", str(own), url)
             stack.enter_context(_daemon(own.with_suffix(".log"), "worker.Worker", *options))
         yield Cluster(url, folders)
 

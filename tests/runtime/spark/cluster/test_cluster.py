@@ -1,7 +1,8 @@
-"""A stand-alone cluster of a master and two workers, whose executors have nothing but the archive.
+"""A stand-alone cluster of a master and workers, whose executors have nothing but the archive.
 
-`make test` writes typed tables there. `make soak` writes frames and answers too (`SPECWIRE_CLUSTER_LAYERS`), which
-takes as long again; `make test` writes those behind a Connect server (`test_connect`).
+`make test` has one worker, and writes typed tables. `make soak` has two (``SPECWIRE_CLUSTER_WORKERS``), so rows go
+from one executor to the other, and writes frames and answers too (``SPECWIRE_CLUSTER_LAYERS``), which takes as long
+again; `make test` writes those behind a Connect server (`test_connect`).
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ def test_a_growing_capture_and_its_alerts(
     capture, out = tmp_path / "capture", tmp_path / "out"
     add_segment(capture, 0, SAID[:2], first=0, now=True)
     seen, stop = Seen(), threading.Event()
-    request = Watch(Request(capture), out, every_s=0.2, rules=Rules(silent_s=1.0), answers_s=LIMIT_S)
+    request = Watch(Request(capture), out, every_s=1.0, rules=Rules(silent_s=1.0), answers_s=LIMIT_S)
     with ThreadPoolExecutor(1) as threads:
         running = threads.submit(watch, spark, request, stop, listener=seen)
         try:
