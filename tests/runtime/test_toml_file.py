@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from specwire.runtime.filemq import clients_file
+from specwire.runtime.filemq import access
 from specwire.runtime.flux.simulate import scenario_file
 from specwire.runtime.flux.topology import Tree
 from specwire.runtime.kernel.settings_sources import ConfigurationError, read_tables
@@ -43,7 +43,7 @@ def test_tables(tmp_path: Path) -> None:
     ("read", "error"),
     [
         (read_tables, ConfigurationError),
-        (clients_file.load_clients, clients_file.AccessError),
+        (access.load_clients, access.AccessError),
         (lambda file: scenario_file.load_scenario(file, Tree(3, 2)), scenario_file.ScenarioError),
         (tablefile.load_table, tablefile.AccessError),
     ],
