@@ -14,9 +14,6 @@ import msgspec
 from specwire.runtime.filemq.names import is_below
 from specwire.runtime.filemq.nameset import Order, SortedNames
 
-WITHDRAWN_KEPT = 10_000
-"""Digests of withdrawn files that are remembered, to recognize renamed files."""
-
 
 class Signature(NamedTuple):
     """Part of a file's state in the file system that changes when its content does."""
@@ -97,17 +94,11 @@ class Listing(Protocol):
     def find(self, name: str) -> Entry | None:
         """Return the file called `name`."""
 
-    def under(self, path: str) -> Iterator[Entry]:
-        """Return the files that a subscription to `path` covers, in order of name."""
-
     def order(self) -> Order:
         """Return the names of all files at this moment."""
 
     def is_in_doubt(self, name: str) -> bool:
         """Return whether a file may exist although it is not listed."""
-
-    def was_withdrawn(self, entry: Entry) -> bool:
-        """Return whether a file with this content was one of the last that were withdrawn."""
 
 
 class Catalogue:
@@ -120,7 +111,6 @@ class Catalogue:
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
         self._names = SortedNames()
-        self._withdrawn: dict[str, None] = {}
         self.doubts: dict[str, str] = {}
 
     def __len__(self) -> int:
@@ -131,7 +121,7 @@ class Catalogue:
         return self._entries.get(name)
 
     def under(self, path: str) -> Iterator[Entry]:
-        """See `Listing.under`."""
+        """Return the files that a subscription to `path` covers, in order of name."""
         return (self._entries[name] for name in self.order().under(path))
 
     def order(self) -> Order:
@@ -141,10 +131,6 @@ class Catalogue:
     def is_in_doubt(self, name: str) -> bool:
         """See `Listing.is_in_doubt`."""
         return is_below(name, self.doubts)
-
-    def was_withdrawn(self, entry: Entry) -> bool:
-        """See `Listing.was_withdrawn`."""
-        return entry.sha1 in self._withdrawn
 
     def put(self, entry: Entry) -> bool:
         """Add or replace a file; return whether its content is new."""
@@ -156,12 +142,8 @@ class Catalogue:
 
     def remove(self, name: str) -> bool:
         """Remove a file; return False if it was not listed."""
-        old = self._entries.pop(name, None)
-        if old is None:
+        if self._entries.pop(name, None) is None:
             return False
-        self._withdrawn[old.sha1] = None
-        if len(self._withdrawn) > WITHDRAWN_KEPT:
-            del self._withdrawn[next(iter(self._withdrawn))]
         self._names.remove(name)
         return True
 

@@ -328,7 +328,7 @@ class ClientEngine(ClientHandler[float, Effects]):
     # ---- outcomes of disk work
 
     def _on_outcome(self, outcome: Outcome, now: float) -> Effects:
-        """Handle an outcome; one of an earlier connection changes nothing of this one."""
+        """Handle an outcome. Of an earlier connection, `Wrote`, `Held` and `Checked` are ignored."""
         is_current = outcome.connection == self._connection.number and self.phase is Phase.OPEN
         self._holdings.apply(outcome)
         match outcome:
@@ -396,6 +396,7 @@ class ClientEngine(ClientHandler[float, Effects]):
         number = self._connection.number + 1
         connection = make_connection(number, self._settings, self._dialect, self._paths, now)
         self._connection, self._peer, self.phase = connection, connection.peer, Phase.OPENING
+        self._repair_at = inf  # everything is compared when the connection is open
         connect = Connect(connection.peer, self._settings.endpoint, self._new_identity())
         return [connect, connection.send(filemq.Ohai(), now)]
 

@@ -151,22 +151,25 @@ class Deletions:
         self._remove_empty_folders(split_name(action.name[:-1]))
         return [Deleted(action.connection, action.name)]
 
-    def take_content(self, sha1: str, adopt: Adopt) -> CompletedFile | None:
-        """Return a file with this content: one that was just deleted, or whose deletion is withheld.
+    def take_withheld(self, name: str, adopt: Adopt) -> CompletedFile | None:
+        """Move a file away whose deletion is withheld; None if it is not as it was received.
 
         Raises:
             ContainmentError, OSError: it cannot be read or moved.
         """
-        if (name := self._journal.find_withheld(sha1)) is not None:
-            record = self._journal.find(name)
-            assert record is not None, "a withheld file has a record"
-            with parent_of(self._root, name) as (folder, leaf):
-                return adopt(folder, leaf, record, move=False)
-        deleted = next((name for name, record in self._recent.items() if record.sha1 == sha1), None)
-        if deleted is None:
-            return None
-        record = self._recent.pop(deleted)
-        return self._trash.take(deleted, record, adopt)
+        record = self._journal.find(name)
+        assert record is not None, "a withheld file has a record"
+        with parent_of(self._root, name) as (folder, leaf):
+            file = adopt(folder, leaf, record)
+        if file is not None:
+            self._journal.remove(name)
+            self._remove_empty_folders(split_name(name)[:-1])
+        return file
+
+    def take_deleted(self, sha1: str, adopt: Adopt) -> CompletedFile | None:
+        """Take a file with this content from the trash, if it was deleted a moment ago; raises OSError."""
+        name = next((name for name, record in self._recent.items() if record.sha1 == sha1), None)
+        return None if name is None else self._trash.take(name, self._recent.pop(name), adopt)
 
     def accept(self) -> list[str]:
         """Allow all deletions from now on; return the names of those that are withheld."""
@@ -182,6 +185,7 @@ class Deletions:
                 self._limit.suspect(names, self._clock())
 
     def _note(self, name: str, record: Record) -> None:
+        self._recent.pop(name, None)
         self._recent[name] = record
         while len(self._recent) > max(self._rules.delete_files, self._rules.always):
             del self._recent[next(iter(self._recent))]

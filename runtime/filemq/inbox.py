@@ -37,6 +37,7 @@ from specwire.runtime.filemq.diskwork import (
     CompleteFile,
     CompleteRenamed,
     ContentLost,
+    Deleted,
     DeleteFile,
     DiscardFile,
     DiskAction,
@@ -248,6 +249,8 @@ class Inbox:
                 return [Wrote(action.connection, len(action.chunk)), *self._guard(action)]
             case CompleteFile():
                 return self._guard(action)
+            case CompleteRenamed():
+                return self._complete_renamed(action)
             case DiscardFile():
                 self._unfinished.discard()
                 return []
@@ -260,8 +263,6 @@ class Inbox:
         match action:
             case DeleteFile():
                 return [*placed, *self._guard(action)]
-            case CompleteRenamed():
-                return [*placed, *self._complete_renamed(action)]
             case AcceptDeletions(connection=connection):
                 names = self._deletions.accept()
                 return [*placed, *(o for n in names for o in self._guard(DeleteFile(connection, n)))]
@@ -374,25 +375,26 @@ class Inbox:
 
     def _complete_renamed(self, action: CompleteRenamed) -> list[Outcome]:
         """Complete a file with content that the inbox has under a name that the server has withdrawn."""
-        complete = CompleteFile(
-            action.connection, action.name, action.size, action.sha1, action.mode, action.mtime_ns
-        )
         self._unfinished.discard()
         self._spoiled = None
-        if self._ignore.ignores(action.name):
+        connection, name = action.connection, action.name
+        if self._ignore.ignores(name):
             return []
-        try:
-            with suppress(FileNotFoundError):
-                require_file(*self._folders.parent_of(action.name))
-            file = self._deletions.take_content(action.sha1, self._unfinished.adopt)
-            if file is None:
-                return [ContentLost(action.connection, action.name)]
-            return self._placing.add(complete, file)
-        except (ContainmentError, OSError) as error:
-            self._note_fault(action.name, error)
-            return [explain_failure(complete, error)]
-        finally:
-            self._folders.forget()
+        withheld = self._journal.find_withheld(action.sha1)
+        if withheld == name:
+            self._journal.forget_withheld([name])
+            return [Stored(connection, name, action.size, action.sha1, verified=self._check)]
+        file = None
+        with suppress(ContainmentError, OSError):  # the server sends the file
+            if withheld is not None:
+                file = self._deletions.take_withheld(withheld, self._unfinished.adopt)
+        moved: list[Outcome] = [] if file is None or withheld is None else [Deleted(connection, withheld)]
+        with suppress(OSError):
+            file = file or self._deletions.take_deleted(action.sha1, self._unfinished.adopt)
+        if file is None:
+            return [ContentLost(connection, name)]
+        complete = CompleteFile(connection, name, action.size, action.sha1, action.mode, action.mtime_ns)
+        return [*moved, *self._placing.add(complete, file)]
 
     def _spoil(self, action: CompleteFile, reason: str) -> list[Outcome]:
         self._give_up(action.name)

@@ -194,6 +194,10 @@ class Intake:
 
     def _take(self, command: Cheezburger) -> list[Step]:
         name = command.filename
+        if command.offset and not command.chunk and command.operation == Operation.CREATE:
+            announced = read_headers(command.headers)
+            if announced.renamed and announced.sha1 is not None and announced.size == command.offset:
+                return self._take_renamed(name, announced.sha1, announced)
         fault = self._fault_in_file(name) if self._file is None else None  # checked when it began
         if fault is not None:  # reported once for each file, not for each chunk
             return [] if command.offset or not fault else [Refused(name, fault)]
@@ -203,16 +207,23 @@ class Intake:
             return self._continue(self._file, command)
         return self._begin(command)
 
+    def _take_renamed(self, name: str, sha1: str, announced: Announced) -> list[Step]:
+        """Complete a file with content that the inbox has; its older version may be arriving."""
+        file, self._file = self._file, None
+        steps: list[Step] = [] if file is None or file.is_broken else [DiscardFile(self._connection, name)]
+        if fault := self._fault_in_file(name):
+            return [*steps, Refused(name, fault)]
+        if fault is not None:
+            return steps
+        size, mode, mtime_ns = announced.size or 0, announced.mode, announced.mtime_ns
+        return [*steps, CompleteRenamed(self._connection, name, size, sha1, mode, mtime_ns)]
+
     def _begin(self, command: Cheezburger) -> list[Step]:
         """Begin a file on this connection, or the one that is arriving again."""
         name, offset = command.filename, command.offset
         announced = read_headers(command.headers)
         size, sha1 = announced.size, announced.sha1
         is_rest = self._resuming.is_rest(name, offset, size, sha1)
-        if announced.renamed and sha1 is not None and offset == size and not command.chunk:
-            self._file = None
-            renamed = CompleteRenamed(self._connection, name, size, sha1, announced.mode, announced.mtime_ns)
-            return [renamed]
         file = self._file = Arriving(name, announced, received=offset)
         if offset == 0:
             return self._continue(file, command)

@@ -50,6 +50,9 @@ RENAMED = ("renamed", "1")
 RENAMED_FROM_OCTETS = 4096
 """Smaller files are sent again."""
 
+DELETED_KEPT = 10_000
+"""Digests of deleted files that are remembered for one client, to recognize renamed files."""
+
 MAX_CREDIT = 2**64 - 1
 BATCH = 32
 """After so many commands the story waits until the client's socket has taken them."""
@@ -159,6 +162,7 @@ class Outflow:
     ended: bool = False
     transfer: Transfer | None = None
     waits_for: str = ""
+    _deleted: dict[str, None] = field(default_factory=dict)
     _claim: tuple[str, Beginning] | None = None
     _sequence: int = 0
     _unconfirmed: int = 0
@@ -224,13 +228,19 @@ class Outflow:
             self.transfer.changed = True
         return self.wake()
 
-    def withdraw(self, name: str) -> Wake:
+    def withdraw(self, entry: Entry) -> Wake:
         """Send the deletion of a file; it comes next if the file is being sent."""
+        name = entry.name
         if self.transfer is not None and self._is_sending(name):
             self.transfer.withdrawn = True
             self.queue.put_first(name, Operation.DELETE)
-        else:
-            self.queue.put(name, Operation.DELETE, replaces=True)
+            return self.wake()
+        if self.renames and not self.queue.has_creation(name):
+            self._deleted.pop(entry.sha1, None)
+            self._deleted[entry.sha1] = None
+            if len(self._deleted) > DELETED_KEPT:
+                del self._deleted[next(iter(self._deleted))]
+        self.queue.put(name, Operation.DELETE, replaces=True)
         return self.wake()
 
     def stop(self) -> Wake:
@@ -280,7 +290,7 @@ class Outflow:
         restarts = 0
         while True:
             transfer = self.transfer = Transfer(entry, replaces)
-            if self.renames and entry.size >= RENAMED_FROM_OCTETS and self.files.was_withdrawn(entry):
+            if self._is_renamed(entry):
                 yield from self._send_renamed(transfer)
                 self.transfer = None
                 return
@@ -299,6 +309,13 @@ class Outflow:
             if restarts > MAX_RESTARTS and self.queue:
                 self.queue.put(entry.name, Operation.CREATE, replaces=replaces)
                 return
+
+    def _is_renamed(self, entry: Entry) -> bool:
+        """Return whether the client has deleted a file with this content, which is then used up."""
+        if not self.renames or entry.size < RENAMED_FROM_OCTETS or entry.sha1 not in self._deleted:
+            return False
+        del self._deleted[entry.sha1]
+        return True
 
     def _send_renamed(self, transfer: Transfer) -> Story:
         """Send a file without its content, which the client has under another name."""

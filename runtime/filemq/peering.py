@@ -194,10 +194,10 @@ class Peering(ServerHandler[float, Story]):
         if self._is_subscribed(entry.name):
             yield self.outflow.publish(entry, replaces=replaces)
 
-    def withdraw(self, name: str) -> Story:
+    def withdraw(self, entry: Entry) -> Story:
         """Send the deletion of a file."""
-        if self._is_subscribed(name):
-            yield self.outflow.withdraw(name)
+        if self._is_subscribed(entry.name):
+            yield self.outflow.withdraw(entry)
 
     def review(self, now: float) -> Story:
         """Refuse a client that has a subscription which is not allowed any more."""

@@ -59,6 +59,13 @@ class SendQueue:
         """Number of changes that are kept by the names of their files."""
         return len(self._earlier) + len(self._later)
 
+    def has_creation(self, name: str) -> bool:
+        """Return whether a file is still to be sent."""
+        if self._lacking is not None and name in self._lacking:
+            return True
+        change = self._earlier.get(name) or self._later.get(name)
+        return change is not None and change.operation is Operation.CREATE
+
     def first(self, most: int) -> list[str]:
         """Return the names of the files that come first, at most so many."""
         lacking: Iterable[str] = self._lacking or ()

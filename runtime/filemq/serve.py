@@ -267,7 +267,7 @@ class FilemqServer(Service):
     # ---- folders
 
     def _on_changes(self, publication: Publication, changes: list[Change]) -> None:
-        """Pass changes to the engine: before the host runs they are those of the first scan."""
+        """Pass changes to the engine. While the host does not run, only their log events are emitted."""
         changed = FilesChanged(publication.path, changes)
         host = self._running
         if host.state is HostState.RUNNING:

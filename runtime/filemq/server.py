@@ -40,6 +40,7 @@ from specwire.runtime.kernel.events import (
     PeerId,
     Reloaded,
     RoomMade,
+    SendFailed,
     Started,
     Stopping,
 )
@@ -125,7 +126,7 @@ def react(state: ServerState, event: Event) -> Story:
             yield from answer_malformed(state, peer, error)
         case RoomMade(peer=peer, octets=octets):
             yield Wake(("room", peer), octets)
-        case PeerDisconnected(peer=peer, reason=reason):
+        case PeerDisconnected(peer=peer, reason=reason) | SendFailed(peer=peer, reason=reason):
             if (peering := state.peerings.get(peer)) is not None:
                 yield from close(state, peering, reason)
         case Noticed(value=FilesChanged(path=path, changes=changes)):
@@ -183,10 +184,19 @@ def obey(state: ServerState, peer: PeerId, command: Command, user: str) -> Story
             now=(yield Now()),
             user=user,
         )
-        yield Fork(peering.outflow.run(), owner=peer)
+        yield Fork(send_files(state, peering), owner=peer)
         yield Fork(keep_alive(state, peering), owner=peer)
     yield from peering.obey(command, (yield Now()))
     state.forget_closed(peering)
+
+
+def send_files(state: ServerState, peering: Peering) -> Story:
+    """Send files to a client; a fault of ours ends the peering, because nothing would be sent any more."""
+    try:
+        yield from peering.outflow.run()
+    except Exception:
+        yield from close(state, peering, "a fault of specwire")
+        raise
 
 
 def keep_alive(state: ServerState, peering: Peering) -> Story:
@@ -221,7 +231,7 @@ def change_files(state: ServerState, path: str, change: Change) -> Story:
             files.remove(name)
             yield Log(FileWithdrawn(name))
             for peering in tuple(state.peerings.values()):
-                yield from peering.withdraw(name)
+                yield from peering.withdraw(old)
         case Unfit(name=name, reason=reason):
             yield Log(Refused(name, reason))
         case Doubt(name=name, reason=reason):

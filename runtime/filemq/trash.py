@@ -91,13 +91,8 @@ class Trash:
         return True
 
     def take(self, name: str, record: Record, adopt: Adopt) -> CompletedFile | None:
-        """Hand over a file of the trash; None if it is not there. Raises OSError."""
-        if self._folder < 0:
-            return None
-        try:
-            return adopt(self._folder, flat_name(name), record, move=True)
-        except FileNotFoundError:
-            return None
+        """Hand over a file of the trash; None if it is not there as in `record`. Raises OSError."""
+        return None if self._folder < 0 else adopt(self._folder, flat_name(name), record)
 
     def empty(self) -> None:
         """Delete everything in the trash."""

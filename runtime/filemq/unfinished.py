@@ -56,7 +56,7 @@ class CompletedFile(NamedTuple):
 class Adopt(Protocol):
     """Type of `UnfinishedFile.adopt`."""
 
-    def __call__(self, folder: int, leaf: str, record: Record, *, move: bool) -> CompletedFile | None:
+    def __call__(self, folder: int, leaf: str, record: Record) -> CompletedFile | None:
         """See `UnfinishedFile.adopt`."""
 
 
@@ -123,20 +123,22 @@ class UnfinishedFile:
         self._forget()
         return completed
 
-    def adopt(self, folder: int, leaf: str, record: Record, *, move: bool) -> CompletedFile | None:
-        """Take the complete file `leaf` of another folder, if it is as in `record`; raises OSError.
+    def adopt(self, folder: int, leaf: str, record: Record) -> CompletedFile | None:
+        """Move the complete file `leaf` here from another folder; raises OSError.
 
-        Args:
-            move: take it away; otherwise it gets another name.
+        It stays there, and the result is None, if it is not as in `record`.
         """
-        self._number += 1
-        own = leaf_of(self._number)
-        (os.rename if move else os.link)(leaf, own, src_dir_fd=folder, dst_dir_fd=self._folder)
-        descriptor = os.open(own, os.O_RDONLY | _FLAGS, dir_fd=self._folder)
-        if sign(os.fstat(descriptor)) == record.signature:
-            return CompletedFile(own, descriptor, record.sha1, True)
-        os.close(descriptor)
-        os.unlink(own, dir_fd=self._folder)
+        descriptor = os.open(leaf, os.O_RDONLY | _FLAGS, dir_fd=folder)
+        try:
+            if sign(os.fstat(descriptor)) == record.signature:
+                own = leaf_of(self._number + 1)
+                os.rename(leaf, own, src_dir_fd=folder, dst_dir_fd=self._folder)
+                self._number += 1
+                kept, descriptor = descriptor, -1
+                return CompletedFile(own, kept, record.sha1, self._digesting)
+        finally:
+            if descriptor >= 0:
+                os.close(descriptor)
         return None
 
     def forget_completed(self) -> None:

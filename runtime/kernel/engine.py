@@ -134,7 +134,7 @@ class StoryEngine:
         self._react = react
         self._ready: deque[tuple[_Running, Any]] = deque()
         self._current: _Running | None = None
-        self._owned: dict[Hashable, set[_Running]] = {}
+        self._owned: dict[Hashable, dict[_Running, None]] = {}
         self._waiting: dict[Hashable, _Running] = {}
         self._commits: dict[int, _Running] = {}
         self._asked: dict[int, _Running] = {}
@@ -230,7 +230,7 @@ class StoryEngine:
     def _begin(self, story: Story, owner: Hashable | None) -> None:
         running = _Running(story, owner)
         if owner is not None:
-            self._owned.setdefault(owner, set()).add(running)
+            self._owned.setdefault(owner, {})[running] = None
         self._ready.append((running, None))
 
     def _suspend(self, running: _Running, key: Hashable, until: float | None) -> None:
@@ -291,6 +291,6 @@ class StoryEngine:
         running.ended = True
         owned = self._owned.get(running.owner)
         if owned is not None:
-            owned.discard(running)
+            owned.pop(running, None)
             if not owned:
                 del self._owned[running.owner]

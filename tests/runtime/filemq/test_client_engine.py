@@ -34,6 +34,8 @@ from specwire.runtime.filemq.diskwork import (
     Checked,
     CheckInbox,
     CompleteFile,
+    CompleteRenamed,
+    ContentLost,
     Deleted,
     DeleteFile,
     DiscardFile,
@@ -304,6 +306,43 @@ def test_chunk_that_does_not_fit_breaks_the_file(second: Cheezburger, reason: st
     assert (disk(actions), told(actions)) == ([DiscardFile(1, "/f")], [Refused("/f", reason)])
     assert desk.receive(chunk(2, "/f", 5, b"x", size=9), 0.0) == []
     assert disk(desk.receive(chunk(3, "/f", 0, b"again", size=9), 0.0)) == [WriteChunk(1, "/f", 0, b"again")]
+
+
+RENAMED = (("size", "9"), ("sha-1", "A" * 40), ("renamed", "1"))
+
+
+def renamed(sequence: int, name: str) -> Cheezburger:
+    return Cheezburger(
+        sequence=sequence, operation=Operation.CREATE, filename=name, offset=9, headers=RENAMED, chunk=b""
+    )
+
+
+def test_renamed_file_is_completed_from_the_inbox() -> None:
+    """Also if an older version of it is arriving, or has broken; another name is checked as ever."""
+    desk = connected()
+    order = CompleteRenamed(1, "/f", 9, "A" * 40)
+    assert disk(desk.receive(renamed(0, "/f"), 0.0)) == [order]
+    desk.receive(chunk(1, "/f", 0, b"abc", size=12), 0.0)
+    assert disk(desk.receive(renamed(2, "/f"), 0.0)) == [DiscardFile(1, "/f"), order]
+    desk.receive(chunk(3, "/f", 0, b"abc", size=12), 0.0)
+    desk.receive(chunk(4, "/f", 7, b"x", size=12), 0.0)
+    assert disk(desk.receive(renamed(5, "/f"), 0.0)) == [order]
+    assert [type(event) for event in told(desk.receive(renamed(6, "/../f"), 0.0))] == [Refused]
+
+
+def test_content_that_is_gone_is_asked_for_without_the_option() -> None:
+    """The next comparison of the same connection does not mention RENAMES."""
+    desk = client("/", resync=True, renames=True)
+    desk.start(0.0)
+    desk.receive(OhaiOk(), 0.0)
+    [first] = [one for one in sent(desk.settle(Held(1, "/", {}), 0.0)) if isinstance(one, Icanhaz)]
+    assert ("RENAMES", "1") in first.options
+    desk.receive(IcanhazOk(), 0.0)
+    desk.receive(renamed(0, "/f"), 0.0)
+    assert [type(event) for event in told(desk.settle(ContentLost(1, "/f"), 0.0))] == [Refused]
+    desk.tick(0.9)
+    [again] = [one for one in sent(desk.settle(Held(1, "/", {}), 0.9)) if isinstance(one, Icanhaz)]
+    assert ("RENAMES", "1") not in again.options and ("RESYNC", "1") in again.options
 
 
 def test_deletion_is_passed_to_the_inbox() -> None:

@@ -20,7 +20,7 @@ from specwire.generated.filemq import (
     Srsly,
     Wat,
 )
-from specwire.runtime.filemq.catalogue import Doubt, Put, Signature, Trust, Unfit
+from specwire.runtime.filemq.catalogue import Doubt, Gone, Put, Signature, Trust, Unfit
 from specwire.runtime.filemq.dialect import Command, OutOfTurnError
 from specwire.runtime.filemq.events import (
     FilePublished,
@@ -39,11 +39,14 @@ from specwire.runtime.filemq.outflow import (
     SETTLE_S,
     SMALL_OCTETS,
     Chunk,
+    Outflow,
     ReadChunk,
     ReadingState,
 )
 from specwire.runtime.filemq.resync import ATTRIBUTES, RENAMES
-from specwire.runtime.kernel.effects import AwaitRoom, CancelAsk, DropPeer, Log, Send, Stop
+from specwire.runtime.filemq.server import FilesChanged
+from specwire.runtime.kernel.effects import AwaitRoom, CancelAsk, DropPeer, HostEffect, Log, Send, Stop
+from specwire.runtime.kernel.events import Noticed, PeerId
 from specwire.runtime.kernel.log import Refused
 from tests.runtime.filemq.server_driver import (
     LABEL,
@@ -510,6 +513,39 @@ def test_renamed_file_is_sent_without_its_content(
     else:
         assert content(effects) == []
         assert len(asked(effects, ReadChunk)) == 1
+
+
+def test_only_a_client_that_had_the_file_is_not_sent_its_content() -> None:
+    """One that comes later, or was still to be sent the old file, has nothing to take the content from."""
+    large = RENAMED_FROM_OCTETS
+    driver = peered(entry("/old", large), path=None)
+    driver.obey(subscription("/", (RESYNC, RENAMES)))  # it lacks /old, and a chunk of it is being read
+    driver.obey(Ohai(), peer=OTHER)
+    driver.obey(subscription("/", (RESYNC, RENAMES), (("old", "AA"),)), Nom(credit=10 * large), peer=OTHER)
+    driver.withdraw("/old")
+    effects = driver.publish(entry("/new", large))
+    assert [offset for _, offset, _ in reads(effects)] in ([], [0])
+    [end] = content(effects, OTHER)
+    assert (end.filename, end.offset, end.chunk) == ("/new", large, b"")
+    third = PeerId("clients", b"third")
+    driver.obey(Ohai(), peer=third)
+    effects = driver.obey(subscription("/", (RESYNC, RENAMES)), Nom(credit=large), peer=third)
+    assert content(effects, third) == []
+    assert [(one.request.entry.name, one.request.offset) for one in asked(effects, ReadChunk)] == [
+        ("/new", 0)
+    ]
+
+
+def test_fault_while_files_are_sent_ends_the_peering(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the client would wait for files for ever."""
+    driver = peered()
+    monkeypatch.setattr(Outflow, "_send_deletion", lambda outflow, name: iter([1 // 0]))
+    effects: list[HostEffect] = []
+    changes = Noticed(FilesChanged("/", [Put(entry("/a", 1)), Gone("/a")]))
+    with pytest.raises(ZeroDivisionError):
+        effects.extend(driver.engine.handle(changes, 0.0))
+    assert drops(effects) == [PEER]
+    assert driver.clients == 0
 
 
 def test_touched_file_that_could_not_be_read_begins_again_at_once() -> None:
