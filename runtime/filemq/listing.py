@@ -1,12 +1,12 @@
 """List of the files that a server publishes, which a dry run compares with an inbox.
 
-The client connects, asks for each path with the option `LIST` (see `resync`), and says goodbye. It subscribes to
-nothing, grants no credit and gets no content.
+The client connects, asks for each path with the option `LIST` (see `resync`), and says goodbye. It
+subscribes to nothing, grants no credit and gets no content.
 
-A server that does not know the option answers ICANHAZ-OK and sends nothing. To notice that, the client sends a HUGZ
-behind the first ICANHAZ-OK. A server that lists files has sent the first command of the listing before it answers
-the HUGZ. A HUGZ-OK without one means that it does not list files. The client also ends when a server does not
-answer or make progress for the time `expiry`.
+A server that does not know the option answers ICANHAZ-OK and sends nothing. To notice that, the
+client sends a HUGZ after the first ICANHAZ-OK. A server that lists files sends the first command of
+the listing before it answers the HUGZ. A HUGZ-OK before it means that the server does not list
+files. The client also ends when a server makes no progress for the time `expiry`.
 """
 
 from __future__ import annotations
@@ -201,11 +201,10 @@ def send(state: ListingState, command: Command) -> Story:
 def receive(state: ListingState) -> Steps[Command]:
     """Return the next command of the server, and show life until it comes; raises ListingError."""
     while True:
-        command = yield Wait(ANSWER, min(state.due, state.hugz_at))
+        answer = yield Wait(ANSWER, min(state.due, state.hugz_at))
         now: float = yield Now()
-        if command is not TIMED_OUT:
-            check(state, command)
-            match command:
+        if answer is not TIMED_OUT:
+            match command := check(state, answer):
                 case Hugz():
                     yield from send(state, HugzOk())
                 case HugzOk():
@@ -221,8 +220,8 @@ def receive(state: ListingState) -> Steps[Command]:
             yield from send(state, Hugz())
 
 
-def check(state: ListingState, answer: Command | ListingError) -> None:
-    """Raise ListingError for what ends the conversation: a failure, an error, or a command out of turn."""
+def check(state: ListingState, answer: Command | ListingError) -> Command:
+    """Return a command; raise ListingError for a failure, an error, a goodbye, or a command out of turn."""
     if isinstance(answer, ListingError):
         raise answer
     violation = state.dialog.receive(answer)
@@ -232,3 +231,4 @@ def check(state: ListingState, answer: Command | ListingError) -> None:
         raise ListingError(str(violation))
     if isinstance(answer, Kthxbai):
         raise ListingError("the server said KTHXBAI")
+    return answer

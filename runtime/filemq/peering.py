@@ -132,7 +132,7 @@ class Peering(ServerHandler[float, Story]):
             yield Log(PeerOpened(self.label, self.user))
 
     def on_icanhaz(self, message: Icanhaz, now: float) -> Story:
-        """Subscribe the client, list files, or send the rest of a file to a client that is subscribed to it."""
+        """Subscribe the client, list files, or send the rest of a file to a subscribed client."""
         name = normalise_path(message.path)
         if LIST in message.options:
             yield from self._list(name, message, now)

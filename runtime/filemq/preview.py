@@ -1,10 +1,11 @@
-"""Dry run of a subscriber: what it would receive and delete, from a listing of the server and a look at the inbox.
+"""Dry run of a subscriber: what it would receive and delete.
 
-Nothing is changed: the inbox is neither created nor locked, and files that its journal does not know are read again.
-So a subscriber may use it meanwhile.
+`preview` compares a server's list of files with an inbox. Nothing is changed: the inbox is neither
+created nor locked, so a subscriber may use it meanwhile. A file whose state the journal does not
+have is read each time.
 
-What the server refuses to say with a listing is not considered: a file in a place that it cannot read now may be
-reported as deleted, although the server would keep it.
+A listing does not say which places the server cannot read now. A file there that the server does
+not list is reported as deleted, although the server would not delete it.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class HeldFiles(msgspec.Struct, frozen=True):
 def preview(
     files: Sequence[ListedFile], inbox: Path, paths: Paths, *, rules: InboxRules, origin: str, folders: bool
 ) -> Preview:
-    """Compare the files that a server lists under the paths with an inbox.
+    """Compare the files that a server lists with an inbox.
 
     Args:
         origin: name of the server in the inbox.
