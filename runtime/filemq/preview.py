@@ -29,7 +29,7 @@ from specwire.runtime.filemq.policy import InboxRules
 
 
 class Preview(msgspec.Struct, frozen=True):
-    """What a subscriber would do, in order of name.
+    """Files that a subscriber would receive and delete, in order of name.
 
     Attributes:
         missing: files to receive that the inbox does not have.

@@ -88,7 +88,7 @@ class ListingStep(NamedTuple):
 
 
 def list_files(files: Listing, path: str, *, folders: bool) -> Iterator[ListingStep]:
-    """Yield the commands that list the files under `path`, as they are at each step.
+    """Yield the commands that list the files under `path`, each in its current version.
 
     Args:
         folders: list empty folders, too.
