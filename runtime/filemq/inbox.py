@@ -23,8 +23,8 @@ import fcntl
 import os
 import stat
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from specwire.runtime.containment import ContainmentError, open_folder, open_root, require_file
@@ -66,6 +66,21 @@ FileWork = WriteChunk | CompleteFile | DeleteFile
 
 class InboxError(Exception):
     """An inbox cannot be used; `str()` names the folder and the reason."""
+
+
+@contextmanager
+def explaining(folder: Path) -> Iterator[None]:
+    """Raise InboxError for an error that comes from opening the inbox `folder`."""
+    try:
+        yield
+    except BlockingIOError:
+        raise InboxError(f"the inbox {folder} is in use by another client") from None
+    except (FileExistsError, NotADirectoryError):
+        raise InboxError(f"the inbox {folder} cannot be used: it is not a folder") from None
+    except OSError as error:
+        raise InboxError(f"the inbox {folder} cannot be used: {error.strerror}") from error
+    except ContainmentError as error:
+        raise InboxError(f"the inbox {folder} cannot be used: {RESERVED} {error}") from error
 
 
 class Inbox:
@@ -135,7 +150,7 @@ class Inbox:
             raise
 
     def _open_all(self, *, create: bool) -> None:
-        try:
+        with explaining(self.folder):
             if create:
                 self.folder.mkdir(parents=True, exist_ok=True)
             self._root = open_root(self.folder)
@@ -150,14 +165,6 @@ class Inbox:
             self._folders = Folders(self._root)
             self._placing = Placing(self._root, self._own, self._journal, trash=self._trash, sync=self._sync)
             self._deletions.attach(self._root, self._journal, self._trash)
-        except BlockingIOError:
-            raise InboxError(f"the inbox {self.folder} is in use by another client") from None
-        except (FileExistsError, NotADirectoryError):
-            raise InboxError(f"the inbox {self.folder} cannot be used: it is not a folder") from None
-        except OSError as error:
-            raise InboxError(f"the inbox {self.folder} cannot be used: {error.strerror}") from error
-        except ContainmentError as error:
-            raise InboxError(f"the inbox {self.folder} cannot be used: {RESERVED} {error}") from error
 
     def close(self) -> None:
         """Delete what is not in its place and not kept, and unlock. May be called twice."""

@@ -76,8 +76,9 @@ class Journal:
     """The records of an inbox by virtual name.
 
     Args:
-        folder: descriptor of the inbox's own folder.
+        folder: descriptor of the inbox's own folder; None for no folder, if `read_only` is set.
         origin: the server that sends files now; empty: an unknown one.
+        read_only: the file is not changed, and nothing can be noted (OSError). It may be missing.
 
     Attributes:
         origin: that server, as in `Record.received`.
@@ -85,18 +86,19 @@ class Journal:
         withheld: by name, digests of files that the server has withdrawn and that are still here.
     """
 
-    def __init__(self, folder: int, origin: str = "") -> None:
+    def __init__(self, folder: int | None, origin: str = "", *, read_only: bool = False) -> None:
         self._folder = folder
         self._records: dict[str, Record] = {}
         self._origins: dict[int, str] = {}
         self.withheld: dict[str, str] = {}
         self._withheld_by_sha1: dict[str, set[str]] = {}
-        self._descriptor = os.open(NAME, _FLAGS, 0o666, dir_fd=folder)
+        self._descriptor = _open_to_read(folder) if read_only else os.open(NAME, _FLAGS, 0o666, dir_fd=folder)
         self.lines_lost = 0
         self._lines = self._load()
         self._unwritten_origin: _Line | None = None
         self.origin: bool | int = self._find_number(origin) if origin else True
-        self._shorten(50, at_once=bool(self.lines_lost))
+        if not read_only:
+            self._shorten(50, at_once=bool(self.lines_lost))
 
     def __len__(self) -> int:
         return len(self._records)
@@ -234,6 +236,14 @@ class Journal:
         os.rename(aside, NAME, src_dir_fd=self._folder, dst_dir_fd=self._folder)
         os.close(self._descriptor)
         self._descriptor, self._unwritten_origin = descriptor, None
+
+
+def _open_to_read(folder: int | None) -> int:
+    """Return a descriptor of the journal in `folder`, or of an empty file if there is none."""
+    if folder is not None:
+        with suppress(FileNotFoundError):
+            return os.open(NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
 
 class Inventory:

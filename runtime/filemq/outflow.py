@@ -19,13 +19,15 @@ that keeps deleted files (`RENAMES`).
 A file of which the client holds the beginning (`Beginning`) is sent first, and from there on if the published file
 begins like this.
 
+A listing (`LIST`) has no content, and goes out before the changes that wait.
+
 One story per client sends everything. It suspends while there is nothing to send, no credit, or no room in the
 client's socket, and for each chunk that is read, so a slow client takes little memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,7 +39,7 @@ from specwire.runtime.filemq.dialect import Command, Dialog, OutOfTurnError
 from specwire.runtime.filemq.events import FileResumed, FileSent
 from specwire.runtime.filemq.names import is_folder
 from specwire.runtime.filemq.nameset import NameSet
-from specwire.runtime.filemq.resync import Beginning
+from specwire.runtime.filemq.resync import Beginning, ListingStep, list_files
 from specwire.runtime.filemq.sendqueue import SendQueue
 from specwire.runtime.filemq.status import UnderWay
 from specwire.runtime.kernel.effects import AwaitRoom, Log, Now, Send, Steps, Story, Wait, Wake, ask
@@ -164,6 +166,7 @@ class Outflow:
     waits_for: str = ""
     _deleted: dict[str, None] = field(default_factory=dict)
     _claim: tuple[str, Beginning] | None = None
+    _listing: Iterator[ListingStep] | None = None
     _sequence: int = 0
     _unconfirmed: int = 0
     _settling: Backoff = field(init=False)
@@ -243,6 +246,11 @@ class Outflow:
         self.queue.put(name, Operation.DELETE, replaces=True)
         return self.wake()
 
+    def list_files(self, path: str, *, folders: bool) -> Wake:
+        """List the files under a path, and its empty folders if `folders` is set."""
+        self._listing = list_files(self.files, path, folders=folders)
+        return self.wake()
+
     def stop(self) -> Wake:
         """Send nothing any more."""
         self.ended = True
@@ -273,6 +281,8 @@ class Outflow:
         while not self.ended:
             if self._unconfirmed >= BATCH:
                 yield from self._await_room(0)
+            elif self._listing is not None:
+                yield from self._send_listed(self._listing)
             elif (change := self.queue.take()) is None:
                 yield Wait(self.work_key)
             else:
@@ -284,6 +294,14 @@ class Outflow:
                     yield from self._send_deletion(name)
                 elif entry is not None:  # the queue has the deletion of a file that was withdrawn since
                     yield from self._send_file(entry, replaces)
+
+    def _send_listed(self, listing: Iterator[ListingStep]) -> Story:
+        """Send the next command of a listing."""
+        step = next(listing, None)
+        if step is None:
+            self._listing = None
+        else:
+            yield from self._send_cheezburger(step.name, Operation.CREATE, step.offset, step.headers, b"")
 
     def _send_file(self, entry: Entry, replaces: bool) -> Story:
         """Send a file, again if it changes meanwhile."""

@@ -37,6 +37,7 @@ from specwire.runtime.filemq.outflow import Outflow
 from specwire.runtime.filemq.resync import (
     ATTRIBUTES,
     INSIDE,
+    LIST,
     MAX_STALE_OCTETS,
     MAX_WAITING,
     PRUNE,
@@ -131,8 +132,11 @@ class Peering(ServerHandler[float, Story]):
             yield Log(PeerOpened(self.label, self.user))
 
     def on_icanhaz(self, message: Icanhaz, now: float) -> Story:
-        """Subscribe the client, refuse it, or send the rest of a file to a client that is subscribed to it."""
+        """Subscribe the client, list files, or send the rest of a file to a subscribed client."""
         name = normalise_path(message.path)
+        if LIST in message.options:
+            yield from self._list(name, message, now)
+            return
         claimed = read_beginning(message.options)
         if claimed is None or not self._may_resume(name):
             yield from self._subscribe(message, now)
@@ -258,6 +262,14 @@ class Peering(ServerHandler[float, Story]):
                 self.outflow.queue_deletions(cache.stale())
             self.outflow.queue_lacking(cache.lacking())
             yield self.outflow.wake()
+
+    def _list(self, path: str, command: Icanhaz, now: float) -> Story:
+        """List the files under a path to a client that may subscribe to it."""
+        if fault := self._fault_in_subscription(path, command):
+            yield from self._refuse(path, fault, now)
+            return
+        yield self.outflow.send(IcanhazOk(), now)
+        yield self.outflow.list_files(path, folders=ATTRIBUTES in command.options)
 
     def _fault_in_subscription(self, path: str, command: Icanhaz) -> str | None:
         fault = (

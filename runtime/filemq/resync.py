@@ -19,6 +19,11 @@ The other options are ours, and other peers ignore them:
     RENAMES=1   the client keeps deleted files for a while. A file with the content of one that was
                 just withdrawn is then sent as its end alone (offset = size), with the header
                 `renamed`. A client that has lost the content asks again without this option.
+    LIST=1      the client asks which files are published under the path. This is no subscription. Each
+                file, and with ATTRIBUTES each empty folder, is sent as its end alone (offset = size,
+                an empty chunk), without credit. The header `left` says how many commands of the listing
+                may follow. The last one names the path, with `left` = 0 and no digest, so an empty
+                listing ends too. A newer request replaces a listing that has not ended.
 
 A server accepts RESUME from a client that is subscribed to the file already. So the request grants
 nothing, is no subscription, and cannot be refused. Only a file that was announced with size and
@@ -35,7 +40,7 @@ from specwire.generated.filemq import Icanhaz
 from specwire.runtime.filemq.catalogue import Listing
 from specwire.runtime.filemq.dialect import CacheRules, Habits
 from specwire.runtime.filemq.diskwork import DiscardFile, Unfinished
-from specwire.runtime.filemq.names import absolute_name, covers, fault_in_entry, relative_name
+from specwire.runtime.filemq.names import absolute_name, covers, fault_in_entry, is_folder, relative_name
 from specwire.runtime.filemq.nameset import NameSet
 
 MAX_STALE_OCTETS = 64 << 20
@@ -50,6 +55,10 @@ WHOLE = ("WHOLE", "1")
 INSIDE = "INSIDE"
 ATTRIBUTES = ("ATTRIBUTES", "1")
 RENAMES = ("RENAMES", "1")
+LIST = ("LIST", "1")
+LEFT = "left"
+"""Header of the commands that answer `LIST`."""
+
 RESUME = "RESUME"
 RESUME_FROM_OCTETS = 1 << 20
 """A smaller file is sent again, which is faster than to keep it."""
@@ -68,6 +77,31 @@ def read_beginning(options: Sequence[tuple[str, str]]) -> Beginning | None:
     """Return the value of RESUME; None if the option is absent, or malformed and so not ours."""
     match = _RESUME_VALUE.fullmatch(dict(options).get(RESUME, ""))
     return None if match is None else Beginning(int(match[1]), match[2].upper())
+
+
+class ListingStep(NamedTuple):
+    """A command of the answer to `LIST`: what it names, its offset, and its headers."""
+
+    name: str
+    offset: int
+    headers: tuple[tuple[str, str], ...]
+
+
+def list_files(files: Listing, path: str, *, folders: bool) -> Iterator[ListingStep]:
+    """Yield the commands that list the files under `path`, each in its current version.
+
+    Args:
+        folders: list empty folders, too.
+    """
+    order = files.order()
+    left = len(NameSet(order, path))
+    for name in order.under(path):
+        entry = files.find(name)
+        if entry is not None and (folders or not is_folder(name)):
+            headers = (("size", str(entry.size)), ("sha-1", entry.sha1), (LEFT, str(left)))
+            yield ListingStep(name, entry.size, headers)
+        left -= 1
+    yield ListingStep(path, 0, ((LEFT, "0"),))
 
 
 def resync_commands(path: str, digests: Mapping[str, str], habits: Habits) -> Iterator[Icanhaz]:

@@ -238,6 +238,10 @@ class SubscribeSettings(PeerSettings, frozen=True, kw_only=True):
         Path,
         Setting(help="Folder that receives the files.", value="FOLDER", writes=True, check=check_folder),
     ]
+    dry_run: Annotated[
+        bool,
+        Setting(help="Print the files that would be received and deleted, and end. Nothing is changed."),
+    ] = False
     curve: Annotated[
         Path | None,
         Setting(
@@ -373,6 +377,8 @@ class SubscribeSettings(PeerSettings, frozen=True, kw_only=True):
             user=self.user,
             password_file=self.password_file,
         )
+        if self.dry_run and self.protocol != FILEMQ.name:
+            raise ValueError(f"dry-run requires the protocol {FILEMQ.name}: {self.protocol} has no listings")
 
     @property
     def rules(self) -> InboxRules:

@@ -215,5 +215,8 @@ def _closed_up(line: str) -> str:
 
 
 def _ready(text: str) -> str | None:
+    """Return what a server says when it is ready; None for a command that ends."""
     words = first_words(text)
+    if "--dry-run" in words:
+        return None
     return next((said for first, said in SERVERS.items() if tuple(words[: len(first)]) == first), None)
