@@ -29,7 +29,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import msgspec
 
@@ -39,6 +38,7 @@ from specwire.runtime.filemq.dialect import Command, Dialog, OutOfTurnError
 from specwire.runtime.filemq.events import FileResumed, FileSent
 from specwire.runtime.filemq.names import is_folder
 from specwire.runtime.filemq.nameset import NameSet
+from specwire.runtime.filemq.requests import CheckPart, Chunk, ReadChunk, ReadingState
 from specwire.runtime.filemq.resync import Beginning, ListingStep, list_files
 from specwire.runtime.filemq.sendqueue import SendQueue
 from specwire.runtime.filemq.status import UnderWay
@@ -66,48 +66,6 @@ MAX_RESTARTS = 3
 SETTLE_S = 0.05
 LONGEST_SETTLE_S = 1.0
 CALM_S = 5.0
-
-
-class ReadingState(msgspec.Struct):
-    """What a reader knows of a file after some chunks; only the reader uses it.
-
-    Attributes:
-        sha1: `hashlib` object over all chunks; None if the digest is not computed on the way.
-        touched_ns: time at which the file's state had changed last when reading began.
-    """
-
-    sha1: Any
-    touched_ns: int
-
-
-class ReadChunk(msgspec.Struct, frozen=True):
-    """Request: read `size` octets at `offset` of a file. Answered with `Chunk`, or None if the file has changed.
-
-    Attributes:
-        state: of the answer to the request before; None for the first one.
-    """
-
-    entry: Entry
-    offset: int
-    size: int
-    state: ReadingState | None = None
-
-
-class Chunk(msgspec.Struct, frozen=True):
-    """Octets of a file, exactly as many as requested."""
-
-    octets: bytes
-    state: ReadingState
-
-
-class CheckPart(msgspec.Struct, frozen=True):
-    """Request: compute the SHA-1 of the first `size` octets of a file.
-
-    Answered with upper-case hexadecimal, or None if the file has changed.
-    """
-
-    entry: Entry
-    size: int
 
 
 class Transfer(msgspec.Struct):

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from specwire.runtime.containment import ContainmentError
 from specwire.runtime.filemq.catalogue import Entry
 from specwire.runtime.filemq.digests import BLOCK_OCTETS, UnstableError, digest_file, new_sha1, sign
-from specwire.runtime.filemq.outflow import CheckPart, Chunk, ReadChunk, ReadingState
+from specwire.runtime.filemq.requests import CheckPart, Chunk, ReadChunk, ReadingState
 
 AT_ONCE_OCTETS = 32 * 1024
 """Up to this size a read from the page cache takes less time than the way to a thread and back."""

@@ -16,10 +16,10 @@ from specwire.runtime.filemq.codec import Counters, FilemqCodec
 from specwire.runtime.filemq.dialects import find_dialect
 from specwire.runtime.filemq.ignore import IgnoreRule
 from specwire.runtime.filemq.names import as_utf8, covers
-from specwire.runtime.filemq.outflow import CheckPart, ReadChunk
 from specwire.runtime.filemq.peering import Authorise
 from specwire.runtime.filemq.publication import Publication
 from specwire.runtime.filemq.reading import FileReader
+from specwire.runtime.filemq.requests import CheckPart, ReadChunk
 from specwire.runtime.filemq.server import CHUNK_OCTETS, FilesChanged, ServerState, allow_all, react
 from specwire.runtime.filemq.settings import BOUNDS
 from specwire.runtime.filemq.status import ClientStatus, Doubtful, PublicationStatus, Refusals, ServerStatus

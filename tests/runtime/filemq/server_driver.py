@@ -15,8 +15,8 @@ from specwire.generated.filemq import Cheezburger, Icanhaz, Nom, Ohai
 from specwire.runtime.filemq.catalogue import Change, Entry, Gone, Put, Signature
 from specwire.runtime.filemq.codec import Counters, FilemqCodec
 from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialect
-from specwire.runtime.filemq.outflow import CheckPart, Chunk, ReadChunk, ReadingState
 from specwire.runtime.filemq.peering import Peering
+from specwire.runtime.filemq.requests import CheckPart, Chunk, ReadChunk, ReadingState
 from specwire.runtime.filemq.server import FilesChanged, ServerState, react
 from specwire.runtime.kernel.effects import Ask, AwaitRoom, DropPeer, HostEffect, Log, Send
 from specwire.runtime.kernel.engine import StoryEngine

@@ -17,7 +17,7 @@ from specwire.runtime.filemq.dialect import Command
 from specwire.runtime.filemq.diskwork import BatchDone, Held
 from specwire.runtime.filemq.inbox import Inbox
 from specwire.runtime.filemq.names import covers
-from specwire.runtime.filemq.outflow import CheckPart, ReadChunk
+from specwire.runtime.filemq.requests import CheckPart, ReadChunk
 from specwire.runtime.kernel.effects import HostEffect
 from specwire.runtime.kernel.events import Answered, PeerId
 from tests.examples import examples

@@ -38,11 +38,9 @@ from specwire.runtime.filemq.outflow import (
     RENAMED_FROM_OCTETS,
     SETTLE_S,
     SMALL_OCTETS,
-    Chunk,
     Outflow,
-    ReadChunk,
-    ReadingState,
 )
+from specwire.runtime.filemq.requests import Chunk, ReadChunk, ReadingState
 from specwire.runtime.filemq.resync import ATTRIBUTES, RENAMES
 from specwire.runtime.filemq.server import FilesChanged
 from specwire.runtime.kernel.effects import AwaitRoom, CancelAsk, DropPeer, HostEffect, Log, Send, Stop

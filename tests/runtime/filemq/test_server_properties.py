@@ -31,7 +31,8 @@ from specwire.runtime.filemq.catalogue import Entry, Signature
 from specwire.runtime.filemq.dialect import Command
 from specwire.runtime.filemq.dialects import DIALECTS
 from specwire.runtime.filemq.names import covers
-from specwire.runtime.filemq.outflow import MAX_RESTARTS, SMALL_OCTETS, ReadChunk
+from specwire.runtime.filemq.outflow import MAX_RESTARTS, SMALL_OCTETS
+from specwire.runtime.filemq.requests import ReadChunk
 from specwire.runtime.kernel.effects import Ask, AwaitRoom, CancelAsk, DropPeer, HostEffect, Send
 from specwire.runtime.kernel.events import PeerId
 from tests.examples import examples

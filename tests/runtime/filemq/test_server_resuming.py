@@ -13,8 +13,9 @@ from specwire.generated.filemq import Cheezburger, Icanhaz, IcanhazOk, Nom, Oper
 from specwire.runtime.filemq.dialect import Command
 from specwire.runtime.filemq.dialects import DIALECTS
 from specwire.runtime.filemq.events import FileResumed, FileSent, Subscribed
-from specwire.runtime.filemq.outflow import SETTLE_S, CheckPart
+from specwire.runtime.filemq.outflow import SETTLE_S
 from specwire.runtime.filemq.peering import MAX_SUBSCRIPTIONS
+from specwire.runtime.filemq.requests import CheckPart
 from specwire.runtime.filemq.resync import Beginning, read_beginning
 from specwire.runtime.kernel.effects import Ask, CancelAsk, HostEffect, Log, Send
 from tests.runtime.filemq import server_driver
