@@ -11,7 +11,8 @@ is closed, or the process killed. It is reported with the next listing, and remo
 file begins. One that found no room on the disk is not kept: others may need the room before.
 
 Ignored files (`ignore`) are neither received nor deleted. While the folder is away (moved or
-deleted), nothing is done.
+deleted), nothing is done. When another one is in its place, a `Failed` that may succeed again lets
+the engine fill it.
 
 All methods but the constructor are called from one thread. `perform_all` turns every failure into an
 outcome; a full disk affects one file, not the client.
@@ -24,7 +25,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from specwire.runtime.containment import ContainmentError, open_folder, open_root, require_file
@@ -60,6 +61,8 @@ from specwire.runtime.filemq.trash import Trash
 from specwire.runtime.filemq.unfinished import UnfinishedFile
 
 DEFAULT_RULES = InboxRules()
+
+REPLACED = "the inbox was replaced"
 
 FileWork = WriteChunk | CompleteFile | DeleteFile
 
@@ -117,6 +120,7 @@ class Inbox:
         self._ignore = IgnoreRule(rules.ignore)
         self._deletions = Deletions(rules, clock)
         self._root = self._own = -1
+        self._opened = ExitStack()
         self._spoiled: str | None = None  # chunks of this file are ignored until it begins again
         self._blocked: set[str] = set()
         self._reported: set[str] = set()
@@ -143,13 +147,12 @@ class Inbox:
 
     def _open(self, *, create: bool = False) -> None:
         """Open the folder at the path; raises InboxError, and then nothing is open."""
-        try:
-            self._open_all(create=create)
-        except InboxError:
-            self._close_folders()
-            raise
+        with ExitStack() as opened:
+            opened.callback(self._close_folders)
+            self._open_all(opened, create=create)
+            self._opened = opened.pop_all()
 
-    def _open_all(self, *, create: bool) -> None:
+    def _open_all(self, opened: ExitStack, *, create: bool) -> None:
         with explaining(self.folder):
             if create:
                 self.folder.mkdir(parents=True, exist_ok=True)
@@ -159,22 +162,20 @@ class Inbox:
                 os.fchmod(self._own, stat.S_IRWXU)  # unfinished files do not have their modes yet
             fcntl.flock(self._own, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._journal = Journal(self._own, self._origin)
+            opened.callback(self._journal.close)
             self._inventory = Inventory(self._root, self._journal)
             self._unfinished = UnfinishedFile(self._own, digesting=self._check)
+            opened.callback(self._unfinished.close)
             self._trash = Trash(self._own, self._journal, self._rules.trash_s)
+            opened.callback(self._trash.close)
             self._folders = Folders(self._root)
             self._placing = Placing(self._root, self._own, self._journal, trash=self._trash, sync=self._sync)
+            opened.callback(self._placing.close)
             self._deletions.attach(self._root, self._journal, self._trash)
 
     def close(self) -> None:
         """Delete what is not in its place and not kept, and unlock. May be called twice."""
-        if self._root < 0:
-            return
-        self._unfinished.close()
-        self._placing.close()
-        self._journal.close()
-        self._trash.close()
-        self._close_folders()
+        self._opened.close()
 
     def _close_folders(self) -> None:
         for descriptor in (self._own, self._root):
@@ -196,9 +197,9 @@ class Inbox:
         Files that are complete now are synced meanwhile. The next call puts them into their places.
         Without `actions`, this waits for the disk and puts all into their places.
         """
-        if actions and not self._is_there():
+        outcomes = self._look_for_folder(actions[-1].connection) if actions else []
+        if actions and self._away is not None:
             return [outcome for action in actions for outcome in self._postpone(action)]
-        outcomes: list[Outcome] = []
         for action in actions:
             outcomes += self._perform(action)
         self._folders.forget()
@@ -213,14 +214,14 @@ class Inbox:
 
     # ---- a folder that is away
 
-    def _is_there(self) -> bool:
-        """Return whether there is a folder at the path, and open it if it is another one."""
+    def _look_for_folder(self, connection: int) -> list[Outcome]:
+        """Note whether there is a folder at the path, and open it if it is another one."""
         try:
             found = os.stat(self.folder)
-            if self._root >= 0 and os.path.samestat(found, os.fstat(self._root)):
+            is_same = self._root >= 0 and os.path.samestat(found, os.fstat(self._root))
+            if is_same and os.fstat(self._own).st_nlink:
                 self._away = None
-                if os.fstat(self._own).st_nlink:
-                    return True
+                return []
             self.close()
             self._open()
         except OSError as error:
@@ -229,7 +230,8 @@ class Inbox:
             self._away = str(error)
         else:
             self._away = self._spoiled = None
-        return self._away is None
+            return [Failed(connection, "/", REPLACED, again=True)]
+        return []
 
     def _postpone(self, action: DiskAction) -> list[Outcome]:
         """Do nothing while the folder is away. The engine requests again what fails here."""

@@ -528,6 +528,24 @@ def test_inbox_that_is_a_file_is_refused(tmp_path: Path) -> None:
         Inbox(tmp_path / "file").open()
 
 
+def test_inbox_that_cannot_be_opened_leaves_no_descriptor(tmp_path: Path) -> None:
+    """The client tries it again and again while the folder is as it is."""
+    hidden = tmp_path / "inbox" / HIDDEN
+    hidden.mkdir(parents=True)
+    (hidden / "trash").write_bytes(b"")
+    inbox = Inbox(tmp_path / "inbox", sync=False)
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        with pytest.raises(InboxError, match="cannot be used"):
+            inbox.open()
+    assert len(os.listdir("/proc/self/fd")) == before
+    (hidden / "trash").unlink()
+    inbox.open()
+    assert receive(inbox, "/a", b"x") == [Stored(1, "/a", 1, sha1(b"x"), True)]
+    inbox.close()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
 def test_full_disk_spoils_one_file_only(inbox: Inbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """A full disk is reported once for a file, and the next file is received when there is room again."""
 

@@ -15,6 +15,7 @@ from specwire.runtime.filemq.diskwork import (
     AcceptDeletions,
     Checked,
     CheckInbox,
+    CompleteFile,
     Deleted,
     DeleteFile,
     Failed,
@@ -23,6 +24,7 @@ from specwire.runtime.filemq.diskwork import (
     Outcome,
     Restored,
     Stored,
+    WriteChunk,
 )
 from specwire.runtime.filemq.inbox import Inbox
 from specwire.runtime.filemq.names import conflict_name, is_conflict_copy
@@ -75,6 +77,7 @@ def names(outcomes: list[Outcome], kind: type[Outcome]) -> set[str]:
     return {outcome.name for outcome in outcomes if isinstance(outcome, kind)}  # type: ignore[union-attr]
 
 
+REPLACED = Failed(1, "/", "the inbox was replaced", again=True)
 ALL = {name[1:]: name.encode() for name in NAMES}
 
 
@@ -240,9 +243,34 @@ def test_nothing_goes_into_a_folder_that_was_moved_aside(opened: Open, tmp_path:
     )
     assert visible(tmp_path / "aside") == {"a": b"received"}
     inbox.folder.mkdir()
-    assert inbox.perform(ListHeld(1, "/")) == [Held(1, "/", {})]
+    assert inbox.perform(ListHeld(1, "/")) == [REPLACED, Held(1, "/", {})]
     receive(inbox, "/b", b"new")
     assert (visible(tmp_path / "aside"), visible(inbox.folder)) == ({"a": b"received"}, {"b": b"new"})
+
+
+def test_a_folder_in_the_place_of_the_inbox_is_filled_again(tmp_path: Path) -> None:
+    """A file that waited for the disk is lost with the old folder. The engine requests all again."""
+    inbox = Inbox(tmp_path / "inbox")
+    inbox.open()
+    inbox.perform_some([WriteChunk(1, "/a", 0, b"content"), CompleteFile(1, "/a", 7, sha1(b"content"))])
+    inbox.folder.rename(tmp_path / "aside")
+    inbox.folder.mkdir()
+    assert inbox.perform(CheckInbox(2)) == [
+        Failed(2, "/", "the inbox was replaced", again=True),
+        Checked(2, repair=False),
+    ]
+    assert inbox.perform(CheckInbox(2)) == [Checked(2, repair=False)]
+    assert (visible(inbox.folder), visible(tmp_path / "aside")) == ({}, {})
+    inbox.close()
+
+
+def test_a_folder_that_comes_back_after_it_was_deleted_is_filled_again(opened: Open) -> None:
+    inbox = opened()
+    receive(inbox, "/a", b"received")
+    shutil.rmtree(inbox.folder)
+    assert inbox.perform(CheckInbox(1)) == [Checked(1, repair=False)]
+    inbox.folder.mkdir()
+    assert inbox.perform(CheckInbox(1)) == [REPLACED, Checked(1, repair=False)]
 
 
 def test_a_reserved_folder_that_somebody_removes_is_made_again(opened: Open) -> None:
@@ -250,8 +278,8 @@ def test_a_reserved_folder_that_somebody_removes_is_made_again(opened: Open) -> 
     inbox = opened()
     receive(inbox, "/a", b"received")
     shutil.rmtree(inbox.folder / HIDDEN)
-    [stored] = receive(inbox, "/b", b"new")
-    assert isinstance(stored, Stored)
+    replaced, stored = receive(inbox, "/b", b"new")
+    assert (replaced, type(stored)) == (REPLACED, Stored)
     assert delete(inbox, "/a") == [Failed(1, "/a", "did not come from a server, and is kept", again=False)]
     assert visible(inbox.folder) == {"a": b"received", "b": b"new"}
 
