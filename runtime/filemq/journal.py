@@ -91,7 +91,7 @@ class Journal:
         self._records: dict[str, Record] = {}
         self._origins: dict[int, str] = {}
         self.withheld: dict[str, str] = {}
-        self._withheld_by_sha1: dict[str, set[str]] = {}
+        self._withheld_by_sha1: dict[str, dict[str, None]] = {}  # names in order
         self._descriptor = _open_to_read(folder) if read_only else os.open(NAME, _FLAGS, 0o666, dir_fd=folder)
         self.lines_lost = 0
         self._lines = self._load()
@@ -167,11 +167,14 @@ class Journal:
 
     def _note_withheld(self, name: str) -> None:
         sha1 = self.withheld[name] = self._records[name].sha1
-        self._withheld_by_sha1.setdefault(sha1, set()).add(name)
+        self._withheld_by_sha1.setdefault(sha1, {})[name] = None
 
     def _release(self, name: str) -> None:
         if (sha1 := self.withheld.pop(name, None)) is not None:
-            self._withheld_by_sha1[sha1].discard(name)
+            names = self._withheld_by_sha1[sha1]
+            del names[name]
+            if not names:
+                del self._withheld_by_sha1[sha1]
 
     def _append(self, lines: Iterable[_Line]) -> None:
         encoded = [b"\n" + _encoder.encode(line) for line in lines]
@@ -229,11 +232,16 @@ class Journal:
         octets = b"".join(b"\n" + _encoder.encode(line) for line in chain(origins, records, withheld))
         aside = f"{NAME}.new"
         descriptor = os.open(aside, _FLAGS | os.O_TRUNC, 0o666, dir_fd=self._folder)
-        with os.fdopen(os.dup(descriptor), "wb") as file:
-            file.write(octets)
-            file.flush()
-            os.fsync(file.fileno())
-        os.rename(aside, NAME, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        try:
+            with os.fdopen(os.dup(descriptor), "wb") as file:
+                file.write(octets)
+                file.flush()
+                os.fsync(file.fileno())
+            os.rename(aside, NAME, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        except OSError:
+            os.close(descriptor)
+            os.unlink(aside, dir_fd=self._folder)
+            raise
         os.close(self._descriptor)
         self._descriptor, self._unwritten_origin = descriptor, None
 

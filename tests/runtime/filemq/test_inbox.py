@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specwire.runtime.filemq import placing, unfinished
+from specwire.runtime.filemq.catalogue import Signature
 from specwire.runtime.filemq.diskwork import (
     CompleteFile,
     Deleted,
@@ -31,11 +32,12 @@ from specwire.runtime.filemq.diskwork import (
     Wrote,
 )
 from specwire.runtime.filemq.inbox import Inbox, InboxError
-from specwire.runtime.filemq.journal import Journal
+from specwire.runtime.filemq.journal import Journal, Record
 from specwire.runtime.filemq.policy import InboxRules
 from tests.examples import examples
 
 HIDDEN = ".specwire-inbox"
+RECORD = Record("A" * 40, Signature(0, 0, 0), received=True)
 
 
 def sha1(content: bytes) -> str:
@@ -500,7 +502,7 @@ def test_without_a_trash_nothing_is_kept(tmp_path: Path) -> None:
     assert os.listdir(tmp_path / HIDDEN) == ["journal"]
 
 
-def test_long_journal_is_written_anew(tmp_path: Path) -> None:
+def test_long_journal_is_rewritten(tmp_path: Path) -> None:
     inbox = Inbox(tmp_path, sync=False)
     inbox.open()
     for _ in range(1200):
@@ -512,6 +514,44 @@ def test_long_journal_is_written_anew(tmp_path: Path) -> None:
     assert receive(inbox, "/b", b"y")
     inbox.close()
     assert (tmp_path / HIDDEN / "journal").read_bytes().count(b"\n") == 2
+
+
+@pytest.fixture
+def own_folder(tmp_path: Path) -> Iterator[int]:
+    descriptor = os.open(tmp_path, os.O_RDONLY)
+    yield descriptor
+    os.close(descriptor)
+
+
+def test_journal_that_cannot_be_rewritten_leaves_nothing(
+    own_folder: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    journal = Journal(own_folder)
+    before = len(os.listdir("/proc/self/fd"))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fail)
+        for _ in range(1200):
+            journal.put("/a", RECORD)
+    assert os.listdir(own_folder) == ["journal"]
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert journal.find("/a") == RECORD
+    journal.close()
+
+
+def test_withheld_files_of_one_content_are_found_in_order(own_folder: int) -> None:
+    journal = Journal(own_folder)
+    names = [f"/{number}" for number in range(40)]
+    for name in names:
+        journal.put(name, RECORD)
+        journal.withhold(name)
+    for name in names:
+        assert journal.find_withheld(RECORD.sha1) == name
+        journal.remove(name)
+    assert journal.find_withheld(RECORD.sha1) is None
+    journal.close()
 
 
 # ---- trouble
