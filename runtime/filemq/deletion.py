@@ -148,8 +148,8 @@ class Deletions:
         if (owner := self._journal.find_other_owner(action.name)) is not None:
             raise ContainmentError(f"{owner}, and is kept")
         self._journal.remove(action.name)
-        self._remove_empty_folders(split_name(action.name[:-1]))
-        return [Deleted(action.connection, action.name)]
+        is_removed = self._remove_empty_folders(split_name(action.name[:-1]))
+        return [Deleted(action.connection, action.name)] if is_removed else []
 
     def take_withheld(self, name: str, adopt: Adopt) -> CompletedFile | None:
         """Move a file away whose deletion is withheld; None if it is not as it was received.
@@ -207,13 +207,15 @@ class Deletions:
                     yield Restored(action.connection, name, recent[name].sha1)
                     yield self._withhold(action.connection, name)
 
-    def _remove_empty_folders(self, folders: list[str]) -> None:
-        """Remove folders that became empty: FILEMQ transfers no empty folders."""
+    def _remove_empty_folders(self, folders: list[str]) -> bool:
+        """Remove a folder, and those that contain it, as far as they are empty; return whether the first is removed."""
+        is_removed = False
         while folders:
             *parents, leaf = folders
             try:
                 with parent_of(self._root, "/" + "/".join(folders)) as (parent, _):
                     os.rmdir(leaf, dir_fd=parent)
             except (OSError, ContainmentError):  # not empty, or no permission
-                return
-            folders = parents
+                break
+            folders, is_removed = parents, True
+        return is_removed

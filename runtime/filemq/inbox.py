@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from specwire.runtime.containment import ContainmentError, open_folder, open_root, require_file
+from specwire.runtime.containment import ContainmentError, open_folder, open_root, require_file, stat_leaf
 from specwire.runtime.filemq.deletion import Deletions
 from specwire.runtime.filemq.disk import Fault, Folders, is_full, is_taken, parent_of
 from specwire.runtime.filemq.diskwork import (
@@ -256,7 +256,7 @@ class Inbox:
         match action:
             case WriteChunk():
                 return [Wrote(action.connection, len(action.chunk)), *self._guard(action)]
-            case CompleteFile():
+            case CompleteFile(name=name, size=size) if size or not is_folder(name):
                 return self._guard(action)
             case CompleteRenamed():
                 return self._complete_renamed(action)
@@ -266,11 +266,11 @@ class Inbox:
             case KeepFile():
                 self._keep(action.name)
                 return []
-        # Files must be in their places before they are listed, compared or deleted.
+        # Files must be in their places before they are listed, compared or deleted, or a folder made.
         self._folders.forget()
         placed = self._place(self._placing.place_all)
         match action:
-            case DeleteFile():
+            case DeleteFile() | CompleteFile():
                 return [*placed, *self._guard(action)]
             case AcceptDeletions(connection=connection):
                 names = self._deletions.accept()
@@ -331,7 +331,10 @@ class Inbox:
 
     def _has_place(self, name: str) -> bool:
         try:
-            with parent_of(self._root, name) as (folder, leaf):
+            with parent_of(self._root, name.removesuffix("/")) as (folder, leaf):
+                if is_folder(name):
+                    state = stat_leaf(folder, leaf)
+                    return state is None or stat.S_ISDIR(state.st_mode)
                 require_file(folder, leaf)
         except FileNotFoundError:
             return True
@@ -369,7 +372,8 @@ class Inbox:
         if is_folder(action.name) and not action.size:
             if self._ignore.ignores(action.name):
                 return []
-            return [*self._place(self._placing.place_all), self._placing.make_folder(action)]
+            self._reported.discard(action.name)
+            return [self._placing.make_folder(action)]
         if action.size == 0:
             self._begin(action.name)
         if self._spoiled == action.name:

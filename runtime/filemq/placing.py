@@ -12,6 +12,7 @@ files are synced from several threads, and share the wait.
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -101,7 +102,7 @@ class Placing:
             raise ContainmentError(fault)
         folder = open_folder(self._root, split_name(action.name[:-1]), create=True)
         try:
-            _set_metadata(folder, action)
+            _set_metadata(folder, action, always=stat.S_IRWXU)  # files may come into it later
             record = Record(SHA1_OF_NOTHING, sign(os.fstat(folder)), self._journal.origin)
         finally:
             os.close(folder)
@@ -177,14 +178,17 @@ class Placing:
             os.unlink(file.leaf, dir_fd=self._own)
 
 
-def _set_metadata(descriptor: int, action: CompleteFile) -> None:
+def _set_metadata(descriptor: int, action: CompleteFile, *, always: int = 0) -> None:
     """Set mode and modification time, as far as the file system has them.
 
     The file is not in its place yet, so nobody can open it there with another mode.
+
+    Args:
+        always: bits of the mode that are set in any case.
     """
     if action.mode is not None:
         with suppress(OSError):
-            os.fchmod(descriptor, action.mode & PERMISSIONS)
+            os.fchmod(descriptor, action.mode & PERMISSIONS | always)
     if action.mtime_ns is not None:
         with suppress(OSError, OverflowError):
             os.utime(descriptor, ns=(time.time_ns(), action.mtime_ns))

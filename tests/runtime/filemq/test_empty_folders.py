@@ -201,7 +201,7 @@ def test_folder_with_files_is_not_deleted(inbox: Inbox) -> None:
     receive(inbox, "/d/")
     receive(inbox, "/d/file")
     assert held(inbox) == {"/d/": NOTHING, "/d/file": NOTHING}
-    inbox.perform(DeleteFile(1, "/d/"))
+    assert inbox.perform(DeleteFile(1, "/d/")) == []
     assert held(inbox) == {"/d/file": NOTHING}
 
 
@@ -228,6 +228,32 @@ def test_folder_in_an_impossible_place_is_refused(inbox: Inbox, name: str) -> No
     [failed] = receive(inbox, name)
     assert isinstance(failed, Failed)
     assert not (inbox.folder.parent / "out").exists()
+
+
+def test_files_before_an_impossible_folder_are_reported(inbox: Inbox) -> None:
+    (inbox.folder / "link").symlink_to("/tmp")
+    file = CompleteFile(1, "/a", 0, NOTHING)
+    stored, failed = inbox.perform_all([file, CompleteFile(1, "/link/", 0, NOTHING)])
+    assert stored == Stored(1, "/a", 0, NOTHING, verified=True)
+    assert isinstance(failed, Failed)
+
+
+def test_folder_is_requested_again_when_its_place_is_free(inbox: Inbox) -> None:
+    file = inbox.folder / "d"
+    file.write_bytes(b"")
+    receive(inbox, "/d/")
+    assert inbox.perform(CheckInbox(1)) == [Checked(1, repair=False)]
+    file.unlink()
+    assert inbox.perform(CheckInbox(1)) == [Checked(1, repair=True)]
+    receive(inbox, "/d/")
+    assert held(inbox) == {"/d/": NOTHING}
+
+
+def test_read_only_folder_takes_files(inbox: Inbox) -> None:
+    receive(inbox, "/d/", 0o555)
+    assert (inbox.folder / "d").stat().st_mode & 0o777 == 0o755
+    receive(inbox, "/d/file")
+    assert held(inbox) == {"/d/": NOTHING, "/d/file": NOTHING}
 
 
 def test_ignored_folder_is_not_created(inbox: Inbox) -> None:
