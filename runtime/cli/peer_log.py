@@ -12,7 +12,15 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from specwire.runtime.cli.console import messages
-from specwire.runtime.filemq.events import FileEvent, FileReceived, FileSent, PeerClosed, Progress
+from specwire.runtime.filemq.events import (
+    FileDeleted,
+    FileEvent,
+    FileReceived,
+    FileSent,
+    FileWithdrawn,
+    PeerClosed,
+    Progress,
+)
 from specwire.runtime.kernel.log import EventLog, LogEvent, Refused
 from specwire.runtime.log.form import LogForm
 from specwire.runtime.log.text import show
@@ -99,10 +107,12 @@ class ProgressLines:
             case Progress(path=path, peer=peer):
                 self._files[peer, path] = event
                 self._write_lines()
-            case FileReceived(path=path):
+            case FileReceived(path=path) | FileDeleted(path=path):
                 self._files.pop(("", path), None)
             case FileSent(path=path, peer=peer):
                 self._files.pop((peer, path), None)
+            case FileWithdrawn(path=path):
+                self._files = {key: file for key, file in self._files.items() if key[1] != path}
             case PeerClosed(peer=peer):
                 self._files = {key: file for key, file in self._files.items() if key[0] not in (peer, "")}
 
@@ -141,8 +151,11 @@ class Bars:
         match event:
             case Progress():
                 self._move(event)
-            case FileReceived(path=path) | Refused(name=path, peer=""):
+            case FileReceived(path=path) | FileDeleted(path=path) | Refused(name=path, peer=""):
                 self._remove("", path)
+            case FileWithdrawn(path=path):
+                for peer, _ in [key for key in self._tasks if key[1] == path]:
+                    self._remove(peer, path)
             case FileSent(path=path, peer=peer):
                 self._remove(peer, path)
             case PeerClosed(peer=peer):

@@ -11,7 +11,15 @@ from rich.console import Console
 
 from specwire.runtime.cli import peer_log
 from specwire.runtime.cli.peer_log import PeerLog
-from specwire.runtime.filemq.events import FileReceived, FileSent, PeerClosed, PeerOpened, Progress
+from specwire.runtime.filemq.events import (
+    FileDeleted,
+    FileReceived,
+    FileSent,
+    FileWithdrawn,
+    PeerClosed,
+    PeerOpened,
+    Progress,
+)
 from specwire.runtime.kernel.log import LogEvent, Refused
 from specwire.runtime.log.lines import OURS
 
@@ -87,6 +95,8 @@ def test_lines_stand_above_the_bars(written: io.StringIO, capsys: pytest.Capture
     [
         (HALF, FileReceived("/large", 1_000_000_000, "AA")),
         (HALF, Refused("/large", "its digest is another")),
+        (HALF, FileDeleted("/large")),
+        (Progress("/large", 1, 2, 1.0, "01"), FileWithdrawn("/large")),
         (HALF, PeerClosed("tcp://a", "said KTHXBAI")),
         (Progress("/large", 1, 2, 1.0, "01"), FileSent("/large", 2, "01")),
         (Progress("/large", 1, 2, 1.0, "01"), PeerClosed("01", "is gone")),
@@ -105,7 +115,13 @@ def test_a_bar_goes_with_its_file(written: io.StringIO, progress: Progress, end:
 def test_what_happens_to_another_file_leaves_the_bar(written: io.StringIO) -> None:
     log = PeerLog()
     log.tell(Progress("/large", 1, 2, 1.0, "01"))
-    for event in (FileSent("/large", 2, "02"), FileReceived("/b", 1, "AA"), PeerClosed("02", "is gone")):
+    for event in (
+        FileSent("/large", 2, "02"),
+        FileReceived("/b", 1, "AA"),
+        FileDeleted("/b"),
+        FileWithdrawn("/b"),
+        PeerClosed("02", "is gone"),
+    ):
         log.tell(event)
     assert SHOW_CURSOR not in take(written)
     log.close()
