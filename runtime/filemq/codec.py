@@ -23,7 +23,6 @@ from specwire.runtime.filemq.resync import RESYNC
 from specwire.runtime.kernel.events import PeerId
 from specwire.runtime.kernel.host import Host
 from specwire.runtime.kernel.log import LogEvent, Refused
-from specwire.runtime.kernel.service import HostState
 
 
 class FilemqCodec:
@@ -86,16 +85,6 @@ class Counters(msgspec.Struct):
     commands_in: dict[str, int] = {}
     commands_out: dict[str, int] = {}
 
-    def count_in(self, frames: Sequence[bytes]) -> None:
-        """Count a message that came in."""
-        self.messages_in += 1
-        self.octets_in += sum(map(len, frames))
-
-    def count_out(self, frames: Sequence[bytes]) -> None:
-        """Count a message that was handed to the network."""
-        self.messages_out += 1
-        self.octets_out += sum(map(len, frames))
-
     def count_command_in(self, command: Command) -> None:
         """Count a command that was understood, and the content in it."""
         self._count(command, self.commands_in)
@@ -135,8 +124,8 @@ class Counters(msgspec.Struct):
         return counts
 
     def add_host(self, host: Host | None) -> None:
-        """Add the counts of a host."""
-        if host is None or host.state is HostState.NEW:
+        """Add the counts of a host that was started."""
+        if host is None or not host.was_started:
             return
         status = host.status()
         self.messages_in += status.messages_in

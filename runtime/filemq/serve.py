@@ -244,9 +244,14 @@ class FilemqServer(Service):
         self.endpoint = host.status().endpoints[LISTENER]
 
     async def stop(self) -> None:
-        """Say KTHXBAI to every client if the dialect has it, and release everything."""
+        """Say KTHXBAI to every client if the dialect has it, and release everything.
+
+        May be called in every state.
+        """
+        if self._host is None:
+            return
         try:
-            await self._running.stop("the server stops")
+            await self._host.stop("the server stops")
         finally:
             await self._release()
 

@@ -214,11 +214,14 @@ class FilemqClient(Service):
                 self._emit(Refused(JOURNAL, f"{lost} of its lines cannot be read; {JOURNAL_LOST}"))
             await self._host.start()
         except BaseException:
-            await self._release()
+            await self.stop()
             raise
 
     async def stop(self) -> None:
-        """Say KTHXBAI, finish the disk work that was ordered, and release everything."""
+        """Say KTHXBAI, finish the disk work that was ordered, and release everything.
+
+        May be called in every state.
+        """
         await self._host.stop()
         await self._release()
 

@@ -86,6 +86,7 @@ class Host(Service):
         clock: seconds that do not go backwards; the `now` of the engine.
 
     Attributes:
+        was_started: `start` was called, so there are a status and `stopped`.
         stopped: done with the reason when the host has stopped, by `stop` or by the engine.
     """
 
@@ -99,7 +100,7 @@ class Host(Service):
         tap: MessageTap | None = None,
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        self.state = HostState.NEW
+        self.state, self.was_started = HostState.NEW, False
         self._engine, self._codec, self._settings = engine, codec, settings
         self._on_event, self._tap, self._clock = on_event, tap, clock
         self._counters = HostCounters()
@@ -150,7 +151,7 @@ class Host(Service):
         self._room.set()
         self.stopped: asyncio.Future[str] = self._loop.create_future()
         self._sockets = Sockets(self, self._settings.connections, self._tap)
-        self.state = HostState.STARTING
+        self.state, self.was_started = HostState.STARTING, True
         try:
             self._sockets.check_credentials()
             restored = await self._open_store()

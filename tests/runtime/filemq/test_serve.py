@@ -16,11 +16,13 @@ import zmq.asyncio
 from specwire.generated import filemq
 from specwire.generated.filemq import Cheezburger, IcanhazOk, Kthxbai, Nom, Ohai, OhaiOk
 from specwire.runtime.filemq.catalogue import Entry
+from specwire.runtime.filemq.codec import Counters
 from specwire.runtime.filemq.publication import Publication
 from specwire.runtime.filemq.reading import FileReader
 from specwire.runtime.filemq.requests import CheckPart
 from specwire.runtime.filemq.serve import FilemqServer
 from specwire.runtime.filemq.status import ClientStatus
+from specwire.runtime.kernel.service import HostStoppedError
 from tests.runtime.filemq.server_driver import PRUNE, RESYNC, subscription
 from tests.runtime.kernel.store.stores import run
 
@@ -117,6 +119,35 @@ def test_client_that_does_not_read_is_waited_for(tmp_path: Path) -> None:
             assert await client.receive_file() == content
             done = await until(server, lambda status: status.waits_for != "the client to receive")
             assert (done.octets_sent, done.queued) == (LARGE, 0)
+
+    run(story)
+
+
+def test_stop_before_the_start(tmp_path: Path) -> None:
+    """It is harmless, and the server can be started later."""
+
+    async def story() -> None:
+        server = FilemqServer([Publication(tmp_path)])
+        await server.stop()
+        async with server:
+            assert server.status().counters == Counters()
+        assert server.counters == Counters()
+
+    run(story)
+
+
+def test_stop_while_starting(tmp_path: Path) -> None:
+    """The start fails, and the server can be started again."""
+
+    async def story() -> None:
+        server = FilemqServer([Publication(tmp_path)])
+        starting = asyncio.create_task(server.start())
+        await asyncio.sleep(0)
+        await server.stop()
+        with pytest.raises(HostStoppedError):
+            await starting
+        async with server:
+            assert server.status().counters == Counters()
 
     run(story)
 

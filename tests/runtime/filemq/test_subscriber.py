@@ -57,10 +57,28 @@ def hold_disk(client: FilemqClient) -> threading.Event:
 
 
 def test_stop_before_the_start(tmp_path: Path) -> None:
+    """It is harmless, and the client can be started later."""
+
     async def story() -> None:
         client = make_client(tmp_path)
         await client.stop()
         await client.stop()
+        async with client:
+            assert client.status().counters.messages_in == 0
+        assert is_free(tmp_path)
+
+    run(story)
+
+
+def test_start_after_one_that_failed(tmp_path: Path) -> None:
+    async def story() -> None:
+        other, client = make_client(tmp_path), make_client(tmp_path)
+        async with other:
+            with pytest.raises(InboxError, match="is in use"):
+                await client.start()
+        async with client:
+            assert not is_free(tmp_path)
+        assert is_free(tmp_path)
 
     run(story)
 
