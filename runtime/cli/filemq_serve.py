@@ -24,6 +24,7 @@ from specwire.runtime.cli.signals import stop_requested
 from specwire.runtime.filemq import FilemqServer, Publication
 from specwire.runtime.filemq.catalogue import Doubt, Put, Unfit
 from specwire.runtime.filemq.dialects import find_dialect
+from specwire.runtime.filemq.names import is_folder
 from specwire.runtime.filemq.policy import PublicationRules
 from specwire.runtime.filemq.settings import BOUNDS, ServeSettings, read_publication
 from specwire.runtime.kernel.descriptors import raise_descriptor_limit
@@ -80,7 +81,7 @@ def print_publications(settings: ServeSettings) -> None:
                     match change:
                         case Put(entry=entry):
                             typer.echo(show(f"publish {entry.name} ({show_octets(entry.size)})"))
-                            files, octets = files + 1, octets + entry.size
+                            files, octets = files + (not is_folder(entry.name)), octets + entry.size
                         case Unfit(name=name, reason=reason) | Doubt(name=name, reason=reason):
                             typer.echo(show(f"refuse {name}: {reason}"))
     except (OSError, ValueError) as error:

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from specwire.runtime.filemq.names import is_below
+from specwire.runtime.filemq.names import is_below, is_folder
 from specwire.runtime.filemq.nameset import Order, SortedNames
 
 
@@ -153,16 +153,16 @@ class Catalogue:
 
 
 class PublicationTotals:
-    """Number and total size of the files of a publication."""
+    """Number and total size of the files of a publication, without empty folders."""
 
     def __init__(self) -> None:
         self.files = self.octets = 0
 
     def replace(self, old: Entry | None, new: Entry | None) -> None:
         """Count `new` in place of `old`; None for no file."""
-        if old is not None:
+        if old is not None and not is_folder(old.name):
             self.files -= 1
             self.octets -= old.size
-        if new is not None:
+        if new is not None and not is_folder(new.name):
             self.files += 1
             self.octets += new.size

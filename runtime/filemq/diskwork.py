@@ -15,7 +15,7 @@ from math import inf
 
 import msgspec
 
-from specwire.runtime.filemq.names import covers
+from specwire.runtime.filemq.names import covers, is_folder
 from specwire.runtime.kernel.effects import Return
 
 BATCH = 256
@@ -295,7 +295,7 @@ class Holdings:
     """Files of the inbox, as the outcomes say, and the calls that wait for certain files.
 
     Attributes:
-        digests: SHA-1 of each file by name.
+        digests: SHA-1 of each file by name, without empty folders.
     """
 
     def __init__(self) -> None:
@@ -316,13 +316,13 @@ class Holdings:
     def apply(self, outcome: Outcome) -> None:
         """Take over what an outcome says of the files."""
         match outcome:
-            case Stored(name=name, sha1=sha1) | Restored(name=name, sha1=sha1):
+            case Stored(name=name, sha1=sha1) | Restored(name=name, sha1=sha1) if not is_folder(name):
                 self.digests[name] = sha1
             case Deleted(name=name):
                 self.digests.pop(name, None)
             case Held(path=path, digests=digests):
                 kept = {name: sha1 for name, sha1 in self.digests.items() if not covers(path, name)}
-                self.digests = kept | digests
+                self.digests = kept | {name: sha1 for name, sha1 in digests.items() if not is_folder(name)}
             case _:
                 return
         self._is_changed = True

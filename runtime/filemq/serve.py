@@ -15,7 +15,7 @@ from specwire.runtime.filemq.catalogue import Change, PublicationTotals
 from specwire.runtime.filemq.codec import Counters, FilemqCodec
 from specwire.runtime.filemq.dialects import find_dialect
 from specwire.runtime.filemq.ignore import IgnoreRule
-from specwire.runtime.filemq.names import as_utf8, covers
+from specwire.runtime.filemq.names import as_utf8, covers, is_folder
 from specwire.runtime.filemq.peering import Authorise
 from specwire.runtime.filemq.publication import Publication
 from specwire.runtime.filemq.reading import FileReader
@@ -135,8 +135,9 @@ class FilemqServer(Service):
         return self._counters.with_host(self._host)
 
     def digests(self, path: str = "/") -> dict[str, str]:
-        """Return the SHA-1 of every published file under `path`, by name."""
-        return self._state.files.digests(path)
+        """Return the SHA-1 of every published file under `path`, by name. Empty folders are omitted."""
+        digests = self._state.files.digests(path)
+        return {name: sha1 for name, sha1 in digests.items() if not is_folder(name)}
 
     def events(self) -> AsyncIterator[LogEvent]:
         """Return an iterator over the events from now on, which ends when the server stops."""

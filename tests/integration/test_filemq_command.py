@@ -203,12 +203,22 @@ def test_dry_run_of_a_server(tmp_path: Path, source: Path, capfd: pytest.Capture
     """It names what would be published and what would not, and neither listens nor writes anything."""
     (source / "notes.tmp").write_bytes(b"12")
     (source / "link").symlink_to("a file")
+    (source / "none").mkdir()
     before = sorted(tmp_path.rglob("*"))
-    arguments = ("--dry-run", "--ignore", "*.tmp", "--set", f"digests={tmp_path}", str(source))
+    arguments = (
+        "--dry-run",
+        "--empty-folders",
+        "--ignore",
+        "*.tmp",
+        "--set",
+        f"digests={tmp_path}",
+        str(source),
+    )
     run = specwire(capfd, "filemq", "serve", *arguments)
     assert run.out.splitlines() == [
         "publish /a file (7 octets)",
         "refuse /link: is a symbolic link, and not published",
+        "publish /none/ (0 octets)",
         "1 file, 7 octets",
     ]
     assert sorted(tmp_path.rglob("*")) == before

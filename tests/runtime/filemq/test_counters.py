@@ -20,7 +20,6 @@ from specwire.runtime.filemq.events import (
 )
 from specwire.runtime.kernel.host import Host
 from specwire.runtime.kernel.log import LogEvent, Refused
-from specwire.runtime.kernel.service import HostState
 from specwire.runtime.kernel.status import HostCounters, HostStatus, ProcessClock
 from tests.runtime.filemq.server_driver import PRUNE, RESYNC
 
@@ -79,8 +78,8 @@ def test_events_are_counted(event: LogEvent, counts: dict[str, int]) -> None:
 class CountedHost:
     """A host that has received messages and sent others."""
 
-    def __init__(self, messages_in: int, state: HostState = HostState.RUNNING) -> None:
-        self.state, self._messages_in = state, messages_in
+    def __init__(self, messages_in: int, *, was_started: bool = True) -> None:
+        self.was_started, self._messages_in = was_started, messages_in
 
     def status(self) -> HostStatus:
         """Return the status."""
@@ -109,7 +108,7 @@ def test_messages_are_those_of_all_hosts() -> None:
     counters = Counters()
     counters.count_command_in(Ohai())
     assert counters.with_host(None) == Counters(commands_in={"OHAI": 1})
-    assert counters.with_host(counted(CountedHost(1, HostState.NEW))).messages_in == 0
+    assert counters.with_host(counted(CountedHost(1, was_started=False))).messages_in == 0
     counters.add_host(counted(CountedHost(10)))
     now = counters.with_host(counted(CountedHost(1)))
     counters.count_command_in(filemq.Hugz())

@@ -7,12 +7,18 @@ from collections.abc import Sequence
 from specwire.runtime.filemq.diskwork import (
     BATCH,
     BATCH_OCTETS,
+    AwaitFiles,
+    Deleted,
     DeleteFile,
     DiskAction,
     DiskBatch,
     DiskQueue,
+    Held,
+    Holdings,
+    Stored,
     WriteChunk,
 )
+from specwire.runtime.kernel.effects import Return
 
 
 def batches(orders: Sequence[DiskAction]) -> list[int]:
@@ -57,3 +63,15 @@ def test_after_a_fault_nothing_is_left() -> None:
         queue.take_batch(gather=False)
     queue.fail()
     assert queue.is_idle
+
+
+def test_holdings_are_compared_without_empty_folders() -> None:
+    holdings = Holdings()
+    holdings.wait(7, AwaitFiles({"/a": "AA"}, 60.0), 0.0)
+    holdings.apply(Held(1, "/", {"/d/": "00", "/b": "BB"}))
+    holdings.apply(Stored(1, "/e/", 0, "00", verified=True))
+    holdings.apply(Stored(1, "/a", 1, "AA", verified=True))
+    assert [*holdings.answers(1.0)] == []
+    holdings.apply(Deleted(1, "/b"))
+    assert [*holdings.answers(2.0)] == [Return(7)]
+    assert holdings.digests == {"/a": "AA"}

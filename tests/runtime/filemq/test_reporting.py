@@ -182,4 +182,7 @@ def test_totals_follow_each_change() -> None:
     totals.replace(a, larger)
     assert (totals.files, totals.octets) == (2, 30)
     totals.replace(larger, None)
+    totals.replace(None, entry("/empty/", 0))
+    assert (totals.files, totals.octets) == (1, 5)
+    totals.replace(entry("/empty/", 0), None)
     assert (totals.files, totals.octets) == (1, 5)
