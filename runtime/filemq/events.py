@@ -54,6 +54,7 @@ class Subscribed(LogEvent, frozen=True):
 
     path: str
     peer: str = ""
+    limit = "more subscriptions were accepted"
 
     def describe(self) -> str:
         """Return the text."""
@@ -67,10 +68,11 @@ class PeerOpened(LogEvent, frozen=True):
 
     peer: str
     user: str = ""
+    limit = "more were connected"
 
     def describe(self) -> str:
         """Return the text."""
-        return f"connected with {show_peer(self.peer)}{f' of {self.user}' if self.user else ''}"
+        return f"connected with {show_peer(self.peer)}{f' (user {self.user})' if self.user else ''}"
 
 
 class PeerClosed(LogEvent, frozen=True):
@@ -79,6 +81,7 @@ class PeerClosed(LogEvent, frozen=True):
     peer: str
     reason: str
     final: bool = False
+    limit = "more were disconnected"
 
     def describe(self) -> str:
         """Return the text."""

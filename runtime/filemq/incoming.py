@@ -223,7 +223,7 @@ class Intake:
         name, offset = command.filename, command.offset
         announced = read_headers(command.headers)
         size, sha1 = announced.size, announced.sha1
-        is_rest = self._resuming.is_rest(name, offset, size, sha1)
+        is_rest = self._resuming.take_expected_rest(name, offset, size, sha1)
         file = self._file = Arriving(name, announced, received=offset)
         if offset == 0:
             return self._continue(file, command)

@@ -221,10 +221,10 @@ class Resuming:
         """Return the order that removes the file, so that no connection asks for it again."""
         return [] if self._asked is None else [DiscardFile(self._connection, self._asked.name)]
 
-    def is_rest(self, name: str, offset: int, size: int | None, sha1: str | None) -> bool:
-        """Whether a file that begins with a chunk at `offset` is the rest that was asked for.
+    def take_expected_rest(self, name: str, offset: int, size: int | None, sha1: str | None) -> bool:
+        """Return whether a file that begins with a chunk at `offset` is the rest that was requested.
 
-        The first file to arrive replaces the unfinished one, so the rest is no longer expected.
+        From then on, no rest is expected: the first file to arrive replaces the unfinished one.
         """
         expected, self._expected = self._expected, None
         if expected is None or size is None or sha1 is None:

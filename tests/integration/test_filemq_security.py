@@ -346,7 +346,7 @@ def test_commands_with_curve(tmp_path: Path, source: Path) -> None:
                 assert "is not in the list of clients" in await line_with(server, "refused a client")
             async with process(*common, str(tmp_path / "a"), *proof, str(site_secret)) as client:
                 await line_with(client, "received /photos/deep/b")
-                assert "of site-b" in await line_with(server, "connected with")
+                assert "(user site-b)" in await line_with(server, "connected with")
             denied = ("subscribe", endpoint, "/docs", "--inbox", str(tmp_path / "y"))
             async with process(*denied, *proof, str(site_secret)) as client:
                 await line_with(client, "/docs is not permitted to 'site-b'")

@@ -19,9 +19,11 @@ from specwire.runtime.filemq.events import (
     PeerClosed,
     PeerOpened,
     Progress,
+    Subscribed,
 )
 from specwire.runtime.kernel.log import LogEvent, Refused
 from specwire.runtime.log.lines import OURS
+from specwire.runtime.log.quota import LINES
 
 HALF = Progress("/large", 500_000_000, 1_000_000_000, 50e6)
 HIDE_CURSOR, SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
@@ -164,3 +166,13 @@ def test_quiet_has_neither(written: io.StringIO, capsys: pytest.CaptureFixture[s
     log.tell(HALF)
     log.tell(FileReceived("/large", 1, "AA"))
     assert take(written) == capsys.readouterr().err == ""
+
+
+def test_connections_have_a_bounded_rate(capsys: pytest.CaptureFixture[str]) -> None:
+    """A client that connects in a loop does not fill the disk with lines."""
+    log = PeerLog()
+    for _ in range(1000):
+        for event in (PeerOpened("01", "joe"), Subscribed("/a", "01"), PeerClosed("01", "said KTHXBAI")):
+            log.tell(event)
+    log.close()
+    assert capsys.readouterr().err.count("\n") == 3 * LINES

@@ -33,6 +33,7 @@ from specwire.runtime.log.quota import LINES, PER_S
         (Refused("/a", "is bad"), "refused /a: is bad"),
         (Refused("/a", "is bad", "00ff"), "refused /a of 00ff: is bad"),
         (PeerOpened("00ff"), "connected with 00ff"),
+        (PeerOpened("00ff", "joe"), "connected with 00ff (user joe)"),
         (PeerClosed("00ff", "said KTHXBAI"), "disconnected from 00ff: said KTHXBAI"),
         (Refused("/a\n12:00 received /b\x1b[2J", "x"), "refused /a\\n12:00 received /b\\x1b[2J: x"),
         (FileReceived("/ü 文", 0, "AA"), "received /ü 文 (0 octets, SHA-1 AA)"),
