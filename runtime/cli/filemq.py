@@ -1,4 +1,4 @@
-"""`specwire filemq`: publish folders, receive them, and print the status of running peers."""
+"""`specwire filemq`: publish folders, subscribe to them, and print the status of running peers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from specwire.runtime.cli.filemq_status import status
 from specwire.runtime.cli.filemq_subscribe import subscribe
 from specwire.runtime.cli.settings_command import settings_command
 
-app = typer.Typer(help="Serve a folder to FILEMQ clients, or fetch one.", no_args_is_help=True)
+app = typer.Typer(help="Publish folders over FILEMQ, or subscribe to them.", no_args_is_help=True)
 app.command("serve", epilog=EXIT_STATUSES)(settings_command(load_section("filemq.serve"), serve))
 app.command("subscribe", epilog=EXIT_STATUSES)(settings_command(load_section("filemq.subscribe"), subscribe))
 app.command(epilog="Exit status: 0; 1 when TARGET is not running or does not answer; 2 for usage.")(status)
@@ -19,4 +19,4 @@ app.command(epilog="Exit status: 0; 1 when TARGET is not running or does not ans
 
 @app.callback()
 def filemq() -> None:
-    """Serve a folder to FILEMQ clients, or fetch one."""
+    """Publish folders over FILEMQ, or subscribe to them."""

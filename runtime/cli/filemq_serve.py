@@ -1,6 +1,6 @@
 """`specwire filemq serve`: publish folders until SIGINT or SIGTERM, and then stop cleanly.
 
-Clients are told, and get what was left for them when they ask the next server.
+Clients are notified, and receive the rest when they connect to the next server.
 """
 
 from __future__ import annotations

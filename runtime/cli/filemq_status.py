@@ -1,4 +1,4 @@
-"""`specwire filemq status`: ask the servers and subscribers of this user on this machine how they are."""
+"""`specwire filemq status`: the servers and subscribers that this user runs on this machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def status(
     target: Annotated[
         str | None,
         typer.Argument(
-            help="Only this one: its process number, its endpoint, its inbox, or all with the role "
+            help="Only this one: its process id, its endpoint, its inbox, or all with the role "
             "server or subscriber.",
             show_default=False,
         ),
@@ -31,14 +31,14 @@ def status(
         bool, typer.Option("--json", help="Write a list of JSON documents, one for each process.")
     ] = False,
 ) -> None:
-    """Tell what runs, who is connected, which files are under way, and what was counted."""
+    """Show running peers, their clients, transfers and counters."""
     answers = ask_all(list_addresses(locate_status_folder(os.environ)), ROLES.values(), PeerStatus)
     found = [answer for answer in answers if isinstance(answer, PeerStatus) and is_meant(answer, target)]
     silent = [answer for answer in answers if isinstance(answer, NoAnswerError)]
     if target is not None and not found:
         fail("; ".join([f"no FILEMQ peer of yours is {target!r}", *map(str, silent)]), status=JOB_FAILED)
     if as_json:
-        # ASCII alone: names come from the wire, and a terminal obeys more than a program would.
+        # ASCII only: names come from the wire, and may contain control sequences of terminals.
         typer.echo(json.dumps(msgspec.to_builtins(found), indent=2))
     elif found:
         print_status(found)
@@ -49,7 +49,7 @@ def status(
 
 
 def is_meant(status: PeerStatus, target: str | None) -> bool:
-    """Tell whether `target` names this peer; None names all."""
+    """Return whether `target` names this peer; None names all."""
     names = {str(status.process.pid), status.endpoint, str(type(status).__struct_config__.tag)}
     inbox = getattr(status, "inbox", None)
     return (

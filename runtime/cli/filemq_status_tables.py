@@ -1,6 +1,6 @@
-"""The status of FILEMQ peers as a person reads it: one paragraph for each, with tables for what it has many of.
+"""Text form of the status of FILEMQ peers: one paragraph for each peer, with tables.
 
-Everything that others chose (names of files and clients, reasons) is made harmless before it comes to the terminal.
+Names and reasons that others chose (files, clients) are escaped before they reach the terminal.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ENDLESS_CREDIT = 1 << 60
 
 
 def print_status(peers: Sequence[PeerStatus]) -> None:
-    """Write the status of each to standard output."""
+    """Write the status of each peer to standard output."""
     for number, peer in enumerate(peers):
         if number:
             _print("")
@@ -140,7 +140,7 @@ def _print_refusals(refusals: Sequence[Refusal]) -> None:
 
 
 def _print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> None:
-    """Print rows under their heads; columns that are empty in every row are left out."""
+    """Print rows under their heads; columns that are empty in every row are omitted."""
     from rich.table import Table
     from rich.text import Text
 

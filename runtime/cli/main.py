@@ -39,7 +39,7 @@ COMMANDS: Mapping[str, str] = {
     "import": "Make a grammar and profile of a published document, or bring them up to a new edition.",
     "diff": "Report what changed between two editions of a protocol, and who can still read whom.",
     "match": "Say whether a text matches a rule of a grammar, and where it stops.",
-    "filemq": "Serve a folder to FILEMQ clients, or fetch one.",
+    "filemq": "Publish folders over FILEMQ, or subscribe to them.",
     "flux": "Run an instance of Flux brokers, and talk to it.",
     "norfab": "Run a NORFAB broker and workers, and give jobs to them.",
     "zre": "Join a ZRE network, and talk to its peers.",

@@ -1,7 +1,7 @@
-"""The log of a FILEMQ peer that runs in the foreground: lines on standard error, and bars for long files on a terminal.
+"""Log of a FILEMQ peer in the foreground: lines on standard error, and bars for long files on a terminal.
 
-A line begins with the time. On a terminal (unless NO_COLOR is set or TERM is dumb), each file that takes long has a
-bar below the lines until it is complete.
+A line begins with the time. On a terminal (unless NO_COLOR is set or TERM is dumb), each file that
+takes long has a bar below the lines until it is complete.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import rich.progress
 
 REST_COLUMNS = 54
-"""Columns of a bar's line besides the name: ten of the bar, and the words about it."""
+"""Columns of a bar's line besides the name: ten for the bar, and its text."""
 
 SHORTEST_NAME = 12
 PROGRESS_S = 5.0
@@ -211,7 +211,7 @@ def _make_display() -> rich.progress.Progress:
 
 
 def _describe(file: Progress) -> str:
-    """Return amount, rate and time left, each in a width of its own, so that bars do not jump."""
+    """Return amount, rate and time left, each with a fixed width, so that bars do not jump."""
     rate = show_rate(file.octets_per_s)
     if file.size is None:
         return f"{show_octets(file.octets):>20} {rate:>10}"

@@ -1,9 +1,9 @@
-"""Who may subscribe to what: the clients that a server knows, how each proves its name, and its paths.
+"""Access of clients: which clients a server admits, how each proves its name, and its paths.
 
-The `Guard` of the transport lets a client in by its key or password and gives it a name; this module has what the
-guard asks for, and judges the subscriptions that come under that name. A path is permitted when it is one of the
-client's paths or below one, on path boundaries: who may have ``/foo`` may have ``/foo/bar`` and not ``/foobar``,
-nor ``/``, which is more.
+The transport authenticates a client by its key or password and gives it a name. This module has the
+tables for that, and decides on subscriptions under that name. A path is permitted if it is one of the
+client's paths or below one, on path boundaries: ``/foo`` permits ``/foo/bar``, but neither
+``/foobar`` nor ``/``.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ MAX_NAME_OCTETS = 255
 
 
 class Client(msgspec.Struct, frozen=True):
-    """A client by name: the paths that it may subscribe to, and its public key (CURVE) or password (PLAIN).
+    """A client: its name, the paths it may subscribe to, and its public key (CURVE) or password (PLAIN).
 
-    `next_key` is the public key that it is about to take: it comes in by either.
+    `next_key` is the public key that it will have next; both are accepted.
     """
 
     name: str
@@ -42,14 +42,14 @@ class Client(msgspec.Struct, frozen=True):
 
 
 class Clients:
-    """The clients that are let in, and nobody else.
+    """The clients that are admitted.
 
     Attributes:
         names: name by public key, of the clients that have one.
         passwords: password by name, of the clients that have one.
 
     Raises:
-        ValueError: a client is not well described, or two have a name or a key in common.
+        ValueError: a client is invalid, or two have the same name or key.
     """
 
     def __init__(self, clients: Iterable[Client]) -> None:
@@ -64,15 +64,15 @@ class Clients:
     def __len__(self) -> int:
         return len(self._paths)
 
-    def become(self, others: Clients) -> None:
-        """Be the list that `others` is, for everyone who has this one."""
+    def replace_with(self, others: Clients) -> None:
+        """Replace the content by that of `others`, for every user of this object."""
         for mine, theirs in ((self.names, others.names), (self.passwords, others.passwords)):
             mine.clear()
             mine.update(theirs)
         self._paths = dict(others._paths)
 
     def refusal(self, user: str, path: str) -> str | None:
-        """Return why `user` may not subscribe to `path` (normalised), None where it may."""
+        """Return why `user` may not subscribe to `path` (normalised); None if it may."""
         if any(covers(permitted, path) for permitted in self._paths.get(user, ())):
             return None
         return f"is not permitted to {user!r}"
@@ -95,10 +95,10 @@ class Clients:
 
 
 def fault_in_client(client: Client) -> str | None:
-    """Return what is wrong with a client's name or paths and what to do, None where nothing is."""
-    # libzmq hands the name over as a C string: a NUL would end it early, and make it another client's.
+    """Return the fault in a client's name or paths, and its correction; None if there is none."""
+    # libzmq returns the name as a C string: a NUL would truncate it to the name of another client.
     if not client.name or not client.name.isprintable() or len(client.name.encode()) > MAX_NAME_OCTETS:
-        return f"its name is to be 1 to {MAX_NAME_OCTETS} octets of printable text"
+        return f"its name must have 1 to {MAX_NAME_OCTETS} octets of printable text"
     if not client.paths:
         return "it may subscribe to nothing; give it a path, or '/' for everything"
     for path in client.paths:
@@ -108,7 +108,7 @@ def fault_in_client(client: Client) -> str | None:
 
 
 def fault_in_security(security: Security, clients: Clients | None) -> str | None:
-    """Return why a server cannot guard itself so, None where it can."""
+    """Return why a server cannot use this security with these clients; None if it can."""
     match security:
         case Null():
             return None if clients is None else "a list of clients needs CURVE or PLAIN to prove their names"
@@ -117,11 +117,11 @@ def fault_in_security(security: Security, clients: Clients | None) -> str | None
         case CurveServer():
             return None if clients is None or clients.names else "CURVE needs clients with keys"
         case _:
-            return f"{type(security).__name__} is a client's way to prove itself, not a server's"
+            return f"{type(security).__name__} is for clients, not for servers"
 
 
 def judge_by(clients: Clients | None, authorise: Authorise) -> Authorise:
-    """Return what allows a subscription that both the list of clients and `authorise` allow."""
+    """Return a function that allows what both the list of clients and `authorise` allow."""
     if clients is None:
         return authorise
     return lambda user, path: clients.refusal(user, path) or authorise(user, path)
@@ -133,7 +133,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class AccessError(ValueError):
-    """A file about access, or what was said besides it, cannot be used; `str()` says where, what, and what to do."""
+    """Access settings, or one of their files, are invalid; `str()` names the place, fault and correction."""
 
 
 def load_clients(file: Path) -> Clients:
@@ -142,16 +142,16 @@ def load_clients(file: Path) -> Clients:
 
 
 def load_passwords(file: Path) -> Clients:
-    """Return the users of PLAIN listed in `file`, which nobody else may read; raises AccessError."""
+    """Return the users of PLAIN listed in `file`, which only its owner may read; raises AccessError."""
     refuse_readable(file)
     return _load(file, "password")
 
 
 def read_key(text: str, folder: Path) -> str:
-    """Return the public key that `text` is, or that the ``.key`` file of that path below `folder` holds.
+    """Return the public key in `text`, or in the ``.key`` file with that path below `folder`.
 
     Raises:
-        AccessError: it is neither.
+        AccessError: `text` is neither.
     """
     try:
         if text.endswith(PUBLIC_SUFFIX):
@@ -165,7 +165,7 @@ def read_key(text: str, folder: Path) -> str:
 
 
 def refuse_readable(file: Path) -> None:
-    """Raise AccessError where others may read a file with a password, or nobody can."""
+    """Raise AccessError if other users can read a file with a password, or this one cannot."""
     try:
         mode = file.stat().st_mode
     except OSError as error:
@@ -214,7 +214,7 @@ def _read_client(name: str, table: object, proof: str, folder: Path) -> Client:
     if proof == "key":
         following = table.get(NEXT_KEY, "")
         if not isinstance(following, str):
-            raise AccessError(f'{NEXT_KEY} is to be a key: {NEXT_KEY} = "..."')
+            raise AccessError(f'{NEXT_KEY} must be a key: {NEXT_KEY} = "..."')
         next_key = read_key(following, folder) if following else ""
         return Client(name, tuple(paths), key=read_key(given, folder), next_key=next_key)
     if len(given.encode()) > MAX_PASSWORD_OCTETS:

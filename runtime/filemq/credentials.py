@@ -1,7 +1,7 @@
-"""From what a user says about security to what a socket is told: key files, lists of clients, passwords.
+"""Security of sockets from the settings: key files, lists of clients, passwords.
 
-A password comes from a file or from the environment, never from a command line, which everybody on the machine
-can read.
+A password comes from a file or the environment, never from a command line, which every user of the
+machine can read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PASSWORD_VARIABLE = "SPECWIRE_PASSWORD"
 def read_server_security(
     *, curve: Path | None, clients: Path | None, plain: Path | None
 ) -> tuple[ServerSecurity, Clients | None]:
-    """Return how a server has its clients prove themselves, and who they are (None: whoever knows its key).
+    """Return how clients authenticate, and the list of clients (None: all that know the server's key).
 
     Args:
         curve: file of the server's secret key.
@@ -37,7 +37,7 @@ def read_server_security(
         plain: list of users with passwords.
 
     Raises:
-        AccessError: a file cannot be used, or two of the arguments do not go together.
+        AccessError: a file cannot be used, or two arguments exclude each other.
     """
     check_server_security(curve=curve, clients=clients, plain=plain)
     if plain is not None:
@@ -58,7 +58,7 @@ def check_server_security(*, curve: Path | None, clients: Path | None, plain: Pa
 
 
 def read_clients_again(*, clients: Path | None, plain: Path | None) -> Clients | None:
-    """Return who the clients are by now, None where no list was named; raises AccessError."""
+    """Read the list of clients again; None if there is none. Raises AccessError."""
     if plain is not None:
         return load_passwords(plain)
     return None if clients is None else load_clients(clients)
@@ -72,16 +72,16 @@ def read_client_security(
     password_file: Path | None,
     environment: Mapping[str, str],
 ) -> ClientSecurity:
-    """Return how a client proves itself, and whom it expects.
+    """Return how a client authenticates, and which server it expects.
 
     Args:
         curve: file of the client's secret key.
-        server_key: the server's public key, or the path of its file; several where it is about to change its key.
+        server_key: the server's public key, or the path of its file; several if it will change its key.
         password_file: the password is its first line.
-        environment: has the password as `PASSWORD_VARIABLE` where no file is named.
+        environment: has the password as `PASSWORD_VARIABLE` if there is no file.
 
     Raises:
-        AccessError: a file cannot be used, or two of the arguments do not go together.
+        AccessError: a file cannot be used, or two arguments exclude each other.
     """
     check_client_security(curve=curve, server_key=server_key, user=user, password_file=password_file)
     expected = [server_key] if isinstance(server_key, str) else [*(server_key or ())]

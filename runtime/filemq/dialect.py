@@ -1,10 +1,9 @@
-"""The wire format that a peer speaks, behind one interface.
+"""Wire format of a peer behind one interface.
 
-The engines think in the commands of FILEMQ v2 as published (the package `specwire.generated.filemq`). A
-`Dialect` turns frames into those commands and back, and says which habits the other side has. Another wire
-format of the same protocol, such as the one that the C implementation publishes, is another `Dialect`: it
-converts its own messages to these and watches its own dialog; the engines do not change, and never ask which
-dialect it is. What peers of a dialect do beyond its messages is data, `Habits`.
+The engines use the commands of FILEMQ v2 as published (the package `specwire.generated.filemq`). A
+`Dialect` converts frames to those commands and back, and observes its own dialog. Another wire format
+of the same protocol, such as that of the C implementation, is another `Dialect`; the engines do not
+change, and never depend on which dialect it is. Other differences in behaviour are data: `Habits`.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ ErrorCommand = filemq.Srsly | filemq.Rtfm | filemq.Wat
 
 
 class OutOfTurnError(Exception):
-    """An engine was about to send what the dialog does not allow there: a fault of ours, never of the peer."""
+    """An engine tried to send a command that the dialog does not allow: our fault, never the peer's."""
 
 
 class CacheRules(msgspec.Struct, frozen=True):
@@ -41,52 +40,52 @@ class CacheRules(msgspec.Struct, frozen=True):
 
 
 class Habits(msgspec.Struct, frozen=True):
-    """What the peers of a dialect do and expect beyond its messages; the defaults are those of FILEMQ v2."""
+    """Behaviour of the peers of a dialect beyond its messages; the defaults are those of FILEMQ v2."""
 
     longest_name_octets: int = MAX_NAME_OCTETS
-    """What a file name or a path may have."""
+    """Maximum length of a file name or a path."""
 
     server_asks_for_life: bool = True
     """A server sends HUGZ to a client to which it sent nothing for a while."""
     server_says_goodbye: bool = True
     """A server that stops sends KTHXBAI."""
     writes_in_place: bool = False
-    """A client writes chunks into the file itself, and the next ones too until an empty chunk closes it. So a
-    file that is given up half-way is closed and deleted, and a new version comes after a deletion of the old,
-    of which it would keep the tail. A client with the option `WHOLE` is known not to do so."""
+    """A client writes chunks into the file itself until an empty chunk closes it. So the server closes and
+    deletes a file that it gives up, and sends a new version after a deletion of the old one, whose tail
+    would stay otherwise. A client with the option `WHOLE` does not write in place."""
     cannot_resync: bool = False
-    """A client has no way to ask for the files there are, so without asking it gets them all."""
+    """A client cannot request the existing files, so it is sent all of them."""
 
     options: tuple[tuple[str, str], ...] = ()
-    """What our client adds to every ICANHAZ."""
+    """Options that our client adds to every ICANHAZ."""
     cache: CacheRules = CacheRules()
     credit_octets: int | None = None
-    """What our client grants once for all, where a server stops for good when credit runs out; else None, and
-    the client grants a window again and again."""
+    """Credit that our client grants once, if a server stops for good when credit runs out. None: the client
+    grants a window repeatedly."""
     queue_messages: int = 1000
-    """Messages that our client's socket takes in advance: with endless credit only this bounds its memory."""
+    """Messages that our client's socket queues. With endless credit, only this bounds its memory."""
     server_filters: bool = True
-    """A server sends only what was subscribed to; else the client passes over the rest without a word."""
+    """A server sends only subscribed files. Otherwise the client ignores the others without a log line."""
     resumes: bool = True
-    """A server that announces size and digest can go on with a file that was interrupted."""
+    """A server that announces size and digest can resume an interrupted file."""
     counts_commands: bool = True
-    """A server that announces sizes also numbers its CHEEZBURGER commands without a gap."""
+    """A server that announces sizes also numbers its CHEEZBURGER commands without gaps."""
     deletes_reliably: bool = True
-    """A server deletes only what is gone, and at RESYNC names again what it has withdrawn."""
+    """A server deletes only files that are gone, and repeats withdrawn files at RESYNC."""
 
 
 class Dialog(Protocol):
-    """Watches one peering for commands that come where they must not."""
+    """Observer of one peering, for commands that are not allowed in its state."""
 
     def receive(self, command: Command, /) -> Violation | None:
-        """Take the peer's next command; return what is wrong with it, None where nothing is."""
+        """Observe the peer's next command; return its violation, None if it is allowed."""
 
     def send(self, command: Command, /) -> Violation | None:
-        """Take our own next command; one with a violation is not to be sent."""
+        """Observe our next command; one with a violation must not be sent."""
 
 
 class Dialect(Protocol):
-    """What the engines need to know of a wire format."""
+    """Interface of a wire format for the engines."""
 
     @property
     def name(self) -> str:
@@ -94,7 +93,7 @@ class Dialect(Protocol):
 
     @property
     def title(self) -> str:
-        """What a person is told about it, in a few words."""
+        """Short description for people."""
 
     @property
     def edition(self) -> str:
@@ -106,19 +105,19 @@ class Dialect(Protocol):
 
     @property
     def habits(self) -> Habits:
-        """What the other side does and expects."""
+        """Behaviour of the other side."""
 
     def decode(self, frames: Sequence[bytes]) -> Sequence[Command]:
-        """Return what `frames` say, in one command or in several; raises DecodeError."""
+        """Return the commands in `frames`; raises DecodeError."""
 
     def encode(self, command: Command) -> list[bytes]:
         """Return the frames of `command`; raises EncodeError."""
 
     def answer(self, role: Role, error: DecodeError) -> ErrorCommand | None:
-        """Return what `role` answers to a message that gave `error`, None for silence."""
+        """Return the answer of `role` to a message that raised `error`; None for no answer."""
 
     def open_dialog(self, role: Role) -> Dialog:
-        """Return a watch over a new peering, kept by `role`."""
+        """Return an observer of a new peering of `role`."""
 
 
 class Published:

@@ -292,7 +292,7 @@ class Peering(ServerHandler[float, Story]):
         if self._files.find(name) is not None:
             for path, cache in self._caches.items():
                 if covers(path, name):
-                    cache.pass_over(name)
+                    cache.exclude(name)
             self.outflow.queue_rest(name, claimed)
         elif prune and not self._files.is_in_doubt(name):
             self.outflow.queue_deletions([name])

@@ -153,8 +153,8 @@ class ClientCache:
         if same:
             self._note_same(same)
 
-    def pass_over(self, name: str) -> None:
-        """Do not send this file: another command asks for it."""
+    def exclude(self, name: str) -> None:
+        """Do not send this file: another command requests it."""
         self._note_same([name])
 
     def stale(self) -> Iterator[str]:

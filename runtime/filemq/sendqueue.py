@@ -1,13 +1,13 @@
-"""What a client is still to be told: for each file name, that it was created or deleted.
+"""Queue of changes to send to one client: for each file name, whether it was created or deleted.
 
-A name is in the queue once, with its newest operation, at the place of its newest change. That order matters
-where a file becomes a folder or the reverse: of ``/a`` and ``/a/b`` at most one exists in the end, and the
-deletion of the other came first, so it leaves first.
+A name is in the queue once, with its newest operation, at the place of its newest change. The order
+matters if a file becomes a folder or the reverse: of ``/a`` and ``/a/b`` at most one exists in the
+end. The deletion of the other came first, so it is sent first.
 
-What a client lacks after RESYNC may be every file there is. It has one place in the queue, and is kept there as a
-set of bits, so a client that is far behind costs little. A later RESYNC moves what is left of an earlier one to
-its own place: these are files that are there, and no creation is harmed by coming later. For the same reason many
-changes are kept in that way too.
+After RESYNC a client may lack every published file. These files have one place in the queue and are
+stored as a set of bits, so a client that is far behind costs little. A later RESYNC moves the rest
+of an earlier one to its own place: these files exist, and a creation may always be sent later. For
+the same reason, many changes are also stored as bits.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from specwire.runtime.filemq.catalogue import Listing
 from specwire.runtime.filemq.nameset import NameSet
 
 MANY_CHANGES = 4096
-"""From so many changes on, or from an eighth of all files, those that create a file become bits as well."""
+"""From so many changes on, or from an eighth of all files, creations are stored as bits too."""
 
 
 class Change(NamedTuple):
-    """What happened to a file; `replaces` where the client may have an old version of it."""
+    """Change of a file; `replaces` if the client may have an old version of it."""
 
     operation: Operation
     replaces: bool
@@ -35,15 +35,15 @@ class Change(NamedTuple):
 
 CREATED = Change(Operation.CREATE, replaces=True)
 share = cache(Change)
-"""Returns a change of which there is only one: a queue may hold many."""
+"""Return a shared instance, because a queue may hold many changes."""
 
 
 class SendQueue:
-    """Changes for one client, oldest first; `files` are all there are."""
+    """Changes for one client, oldest first; `files` are all published files."""
 
     def __init__(self, files: Listing) -> None:
         self._files = files
-        # Not dicts: taking from the front of one again and again is quadratic. A name is in one of the three.
+        # Not dicts: repeatedly taking from the front of one is quadratic. A name is in one of the three.
         self._earlier: OrderedDict[str, Change] = OrderedDict()
         self._lacking: NameSet | None = None
         self._later: OrderedDict[str, Change] = OrderedDict()
@@ -67,14 +67,14 @@ class SendQueue:
         return change is not None and change.operation is Operation.CREATE
 
     def first(self, most: int) -> list[str]:
-        """Return the names of the files that come first, at most so many."""
+        """Return the names of the first files, at most `most`."""
         lacking: Iterable[str] = self._lacking or ()
         return [*islice(chain(self._earlier, lacking, self._later), most)]
 
     def put(self, name: str, operation: Operation, *, replaces: bool) -> None:
         """Queue the newest operation on `name`, at the end.
 
-        That an old version may be there still holds when a later operation takes the place of an earlier one.
+        If the client may have an old version, that stays so when a later operation replaces an earlier one.
         """
         replaced = self._drop(name)
         self._later[name] = share(operation, replaces or replaced)
@@ -91,12 +91,12 @@ class SendQueue:
         self._earlier.move_to_end(name, last=False)
 
     def put_lacking(self, names: NameSet) -> None:
-        """Queue the creation of files that are there, at the end; the set is the queue's from now on."""
+        """Queue the creation of existing files, at the end. The queue takes over the set."""
         if names:
             self._put_behind(names)
 
     def take(self) -> tuple[str, Change] | None:
-        """Remove and return the oldest change and the name of its file, None where there is none."""
+        """Remove and return the oldest change and the name of its file; None if the queue is empty."""
         if self._earlier:
             return self._earlier.popitem(last=False)
         if self._lacking is not None:
@@ -106,26 +106,25 @@ class SendQueue:
         return self._later.popitem(last=False) if self._later else None
 
     def _fold(self) -> None:
-        """Keep what is to be created as bits, behind the deletions."""
+        """Store the later creations as bits, behind the deletions."""
         names = NameSet(self._files.order())
         names.add(name for name, change in self._later.items() if change.operation is Operation.CREATE)
         self._put_behind(names)
 
     def _put_behind(self, names: NameSet) -> None:
-        """Let these be created after everything else, together with what was lacking before."""
+        """Queue the creation of these after everything else, together with those that were lacking before."""
         if self._lacking is not None:
             names.update(self._lacking)
         waiting = chain(self._earlier.items(), self._later.items())
         self._earlier = OrderedDict(
             (name, change)
             for name, change in waiting
-            if change.operation is Operation.DELETE
-            or name not in names  # what is deleted is no file to create
+            if change.operation is Operation.DELETE or name not in names  # a deleted file is not created
         )
         self._lacking, self._later = names, OrderedDict()
 
     def _drop(self, name: str) -> bool:
-        """Take a name out of the queue, and tell whether an old version of it may be there."""
+        """Remove a name from the queue; return whether the client may have an old version of it."""
         if self._lacking is not None and self._lacking.discard(name):
             return True
         change = self._earlier.pop(name, None) or self._later.pop(name, None)

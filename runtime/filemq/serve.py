@@ -57,9 +57,9 @@ class FilemqServer(Service):
         chunk_octets: the largest chunk of content.
         timers: seconds by name (``heartbeat``, ``expiry``) in place of the profile's.
         rescan_s: how often the folders are walked besides the notifications.
-        authorise: given client's name and path of a subscription, the reason to refuse it, None to allow it.
-        security: what clients have to prove.
-        clients: who is admitted, and to which paths; without it everybody who knows the server's CURVE key.
+        authorise: returns the reason to refuse a subscription, by client's name and path; None allows it.
+        security: how clients authenticate.
+        clients: the admitted clients and their paths; None: all that know the server's CURVE key.
         insecure: listen beyond this machine even without CURVE.
         bounds: what a client may send without ending a message.
         on_event: called with each event.
@@ -131,7 +131,7 @@ class FilemqServer(Service):
 
     @property
     def counters(self) -> Counters:
-        """What the server has done until now."""
+        """Counts since the start."""
         return self._counters.with_host(self._host)
 
     def digests(self, path: str = "/") -> dict[str, str]:
@@ -169,7 +169,7 @@ class FilemqServer(Service):
             raise ValueError("this server has no list of clients")
         if fault := fault_in_security(self._security, clients):
             raise ValueError(fault)
-        self._clients.become(clients)
+        self._clients.replace_with(clients)
         self._running.reload(clients)
 
     async def change_keys(self, keys: KeyPair) -> None:

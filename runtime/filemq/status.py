@@ -1,7 +1,7 @@
-"""Status of FILEMQ peers: the document that `specwire filemq status` prints, and the same in sentences for the log.
+"""Status of FILEMQ peers: the document that `specwire filemq status` prints, and its text for the log.
 
-Times are in seconds, sizes in octets, dates in ISO 8601 and UTC. Names and reasons may come from other peers: whoever
-prints them escapes them (`runtime.log.text.show`).
+Times are in seconds, sizes in octets, dates in ISO 8601 and UTC. Names and reasons may come from
+other peers, so escape them before they are printed (`runtime.log.text.show`).
 """
 
 from __future__ import annotations
@@ -107,9 +107,9 @@ class ServerStatus(msgspec.Struct, frozen=True, tag="server", tag_field="role"):
 class SubscriberStatus(msgspec.Struct, frozen=True, tag="subscriber", tag_field="role"):
     """A subscriber; `connection` is ``opening``, ``open``, ``waiting`` or ``ended``.
 
-    `files` are those it holds of the subscribed paths, `pending_octets` what has come and is not on
-    the disk yet, `withheld` how many of the files the server has withdrawn, which are kept until
-    somebody confirms that.
+    `files` is the number of files that it holds under the subscribed paths. `pending_octets` were
+    received and are not on the disk yet. `withheld` is the number of files that the server has
+    withdrawn and that are kept until somebody confirms.
     """
 
     endpoint: str
@@ -135,7 +135,7 @@ class Peer(Protocol):
 
     @property
     def counters(self) -> Counters:
-        """What the peer has done until now."""
+        """Counts since the start."""
 
     def status(self) -> PeerStatus:
         """Return the status, from `start` on."""
@@ -225,14 +225,14 @@ def describe_traffic(counters: Counters) -> str:
     ]
     if counters.octets_saved:
         parts.append(f"{show_octets(counters.octets_saved)} saved by resuming")
-    for number, what in (
+    for number, text in (
         (counters.refusals, show_count(counters.refusals, "refusal")),
         (counters.malformed, show_count(counters.malformed, "malformed message")),
         (counters.errors_sent(), f"{show_count(counters.errors_sent(), 'error')} sent"),
         (counters.errors_received(), f"{show_count(counters.errors_received(), 'error')} received"),
     ):
         if number:
-            parts.append(what)
+            parts.append(text)
     return ", ".join(parts)
 
 
@@ -240,15 +240,15 @@ def describe_left(status: PeerStatus) -> Iterator[str]:
     """Yield a line about each transfer that is not finished."""
     if not isinstance(status, ServerStatus):
         if status.under_way is not None:
-            yield f"left: {_describe_file(status.under_way)}; the next start asks for the rest"
+            yield f"left: {_describe_file(status.under_way)}; the next start continues"
         return
     behind = [client for client in status.clients if client.under_way is not None or client.queued]
     for client in behind[:CLIENTS_SHOWN]:
         file = [_describe_file(client.under_way)] if client.under_way is not None else []
         changes = [show_count(client.queued, "change")] if client.queued else []
-        yield f"left for {client.label}: {' and '.join([*file, *changes])}; it gets them when it asks again"
+        yield f"left for {client.label}: {' and '.join([*file, *changes])}; sent when it connects again"
     if len(behind) > CLIENTS_SHOWN:
-        yield f"left for {len(behind) - CLIENTS_SHOWN:,} more clients: they get it when they ask again"
+        yield f"left for {len(behind) - CLIENTS_SHOWN:,} more clients; sent when they connect again"
 
 
 def _describe_file(file: UnderWay) -> str:

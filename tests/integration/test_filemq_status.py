@@ -283,7 +283,7 @@ def test_stopped_in_the_middle_of_a_file(source: Path) -> None:
                 process.kill()
                 await process.wait()
         assert process.returncode == 0
-        left = f"/large after {CREDIT:,} of {LARGE_OCTETS:,} octets and 1 change; it gets them when it asks again"
+        left = f"/large after {CREDIT:,} of {LARGE_OCTETS:,} octets and 1 change; sent when it connects again"
         assert left in log.decode()
         told = json.loads(output)
         assert (told["role"], told["clients"]) == ("server", [])
@@ -307,7 +307,7 @@ def test_subscriber_stopped_in_the_middle_of_a_file(tmp_path: Path) -> None:
             fake.send([b"\xaa\xa3\x63 no command"])
             await peer.line_with("refused")
             await peer.stop()
-            await peer.line_with("left: /large after 1,000 of 2,000 octets; the next start asks for the rest")
+            await peer.line_with("left: /large after 1,000 of 2,000 octets; the next start continues")
         assert [path.name for path in inbox.iterdir()] == [".specwire-inbox"]
 
     run(story)

@@ -34,7 +34,7 @@ def test_a_client_comes_in_by_either_key(tmp_path: Path, keys: dict[str, str]) -
     ("lines", "sentence"),
     [
         ('next-key = "none.key"', "none.key cannot be read"),
-        ("next-key = 3", "client 'ada': next-key is to be a key: next-key = \"...\""),
+        ("next-key = 3", "client 'ada': next-key must be a key: next-key = \"...\""),
         (
             'next-key = "two.key"\n[bob]\nkey = "two.key"\npaths = ["/"]',
             "client 'bob': the key is that of 'ada' too",

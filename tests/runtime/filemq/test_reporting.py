@@ -151,14 +151,14 @@ def test_what_is_left_is_told_for_each_client_up_to_a_few() -> None:
         describe_left(server(client("01", under_way=file, queued=1), client("02"), client("03", queued=5)))
     )
     assert left == [
-        "left for 01: /a\\n after 1,000 of 2,000 octets and 1 change; it gets them when it asks again",
-        "left for 03: 5 changes; it gets them when it asks again",
+        "left for 01: /a\\n after 1,000 of 2,000 octets and 1 change; sent when it connects again",
+        "left for 03: 5 changes; sent when it connects again",
     ]
     many = [client(f"{n:02}", queued=1) for n in range(CLIENTS_SHOWN + 3)]
     assert len(list(describe_left(server(*many)))) == CLIENTS_SHOWN + 1
     assert list(describe_left(subscriber())) == []
     assert list(describe_left(subscriber(UnderWay("/a", 1000, None)))) == [
-        "left: /a after 1,000 octets; the next start asks for the rest"
+        "left: /a after 1,000 octets; the next start continues"
     ]
 
 
