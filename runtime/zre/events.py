@@ -78,7 +78,17 @@ class NotReached(LogEvent, frozen=True):
     endpoint: str
     reason: str
     level = "warning"
+    limit = "more endpoints did not answer"
     text = "no peer at {0.endpoint}: {0.reason}"
+
+
+class NotAnnounced(LogEvent, frozen=True):
+    """A beacon cannot be sent; the next attempt follows at the interval of beacons."""
+
+    network: str
+    reason: str
+    level = "warning"
+    text = "cannot send beacons to {0.network}: {0.reason}"
 
 
 class MessageIgnored(LogEvent, frozen=True):

@@ -17,20 +17,16 @@ from specwire.runtime.kernel.log import EventStreams, LogEvent
 from specwire.runtime.kernel.service import ConnectionSettings, HostSettings, ListenerSettings, Service
 from specwire.runtime.kernel.sockets import MessageTap
 from specwire.runtime.kernel.status import HostStatus, Measure
-from specwire.runtime.transport.endpoint import fault_in_endpoint, resolve_endpoint
 from specwire.runtime.transport.inflow import InflowBounds
-from specwire.runtime.zre.rules import (
+from specwire.runtime.zre.beacon import Beacons
+from specwire.runtime.zre.rules import MAILBOX, react
+from specwire.runtime.zre.settings import (
     LONGEST_TEXT_OCTETS,
-    MAILBOX,
-    LocalNode,
-    SetMembership,
-    ShoutTo,
-    WhisperTo,
-    ZreError,
     ZreSettings,
-    fault_in_mailbox,
-    react,
+    check_settings,
+    resolve_endpoints,
 )
+from specwire.runtime.zre.state import LocalNode, SetMembership, ShoutTo, WhisperTo, ZreError
 
 MAX_FRAMES = 64
 """Most frames of a message. The content of WHISPER or SHOUT has one less."""
@@ -88,6 +84,7 @@ class ZrePeer(Service):
         self._node = LocalNode(uuid4().bytes, settings)
         self.uuid = self._node.uuid.hex()
         self._streams = EventStreams()
+        self._beacons: Beacons | None = None
         bounds = InflowBounds(
             message_octets=settings.frame_octets, legal_octets=MAX_FRAMES * settings.frame_octets
         )
@@ -108,22 +105,43 @@ class ZrePeer(Service):
         )
 
     async def start(self) -> None:
-        """Listen, and greet the peers at the endpoints.
+        """Listen, greet the peers at the endpoints, and send beacons.
 
         Raises:
-            TransportError: the mailbox cannot be bound, or a host name is unknown.
+            TransportError: the mailbox cannot be bound, a host name is unknown, or beacons cannot be heard.
             HostStoppedError: the peer was started or stopped before.
         """
         try:
             self._node.settings = await resolve_endpoints(self._settings)
             await self._host.start()
+            if self._settings.beacon is not None:
+                await self._start_beacons(self._settings.beacon)
         except BaseException:
             self._streams.end()
             raise
 
+    async def _start_beacons(self, address: str) -> None:
+        mailbox = (address, int(self._node.endpoint.rpartition(":")[2]))
+        beacons = Beacons(
+            self._node.uuid,
+            mailbox,
+            self._settings.beacon_port,
+            on_heard=self._host.notice,
+            on_event=self._emit,
+        )
+        try:
+            await beacons.start()
+        except BaseException:
+            await self._host.stop()
+            raise
+        self._beacons = beacons
+
     async def stop(self) -> None:
         """Disconnect from every peer."""
         try:
+            if self._beacons is not None:
+                await self._beacons.stop()
+                self._beacons = None
             await self._host.stop()
         finally:
             self._streams.end()
@@ -210,30 +228,3 @@ def checked_content(content: Sequence[bytes]) -> tuple[bytes, ...]:
     if len(content) >= MAX_FRAMES:
         raise ZreError(f"a message has at most {MAX_FRAMES - 1} frames")
     return tuple(content)
-
-
-def check_settings(settings: ZreSettings) -> None:
-    """Raise ValueError for settings with which a peer cannot work.
-
-    These are an endpoint that is none, a `bind` that other peers cannot connect to, and a text of more
-    octets than a message has room for.
-    """
-    if fault := fault_in_endpoint(settings.bind, listening=True):
-        raise ValueError(f"{settings.bind!r} {fault}")
-    for endpoint in settings.endpoint:
-        if fault := fault_in_mailbox(endpoint):
-            raise ValueError(f"{endpoint!r} {fault}")
-    for text in (settings.name or "", *settings.groups, *settings.headers):
-        if len(text.encode()) > LONGEST_TEXT_OCTETS:
-            raise ValueError(
-                f"{text!r} is too long: the name, a group and the name of a header have at most "
-                f"{LONGEST_TEXT_OCTETS} octets"
-            )
-    if settings.bind.startswith(("tcp://*", "tcp://0.0.0.0", "tcp://[::]")):
-        raise ValueError(f"{settings.bind}: name the address to which other peers connect")
-
-
-async def resolve_endpoints(settings: ZreSettings) -> ZreSettings:
-    """Replace host names by addresses: a peer announces an address, and is recognized by it."""
-    resolved = [await resolve_endpoint(one) for one in settings.endpoint]
-    return msgspec.structs.replace(settings, endpoint=tuple(dict.fromkeys(resolved)))

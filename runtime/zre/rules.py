@@ -4,8 +4,9 @@ A node has one mailbox (ROUTER), and one connection (DEALER) to each peer. Every
 and everything leaves by a connection. Messages on a connection are numbered from 1, the HELLO; a gap makes
 the peer invalid.
 
-Peers are found by endpoint, not by beacon: `keep_dialing` greets an endpoint until the peer there greets
-back, and again when it has gone. A HELLO from another peer is answered by a connection to its endpoint.
+Peers are found by endpoint: `keep_dialing` greets an endpoint until the peer there greets back, and again
+when it has gone. A beacon of an unknown peer (`BeaconHeard`) names such an endpoint, which is given up when
+its beacons stop. A HELLO from another peer is answered by a connection to its endpoint.
 
 Surprises:
 
@@ -17,11 +18,7 @@ Surprises:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, Any
-
-import msgspec
+from typing import Any
 
 from specwire.generated.zre import AnyMessage, Hello, Join, Leave, Ping, PingOk, Shout, Whisper
 from specwire.runtime.kernel.effects import (
@@ -33,7 +30,6 @@ from specwire.runtime.kernel.effects import (
     Log,
     Now,
     Return,
-    Send,
     Steps,
     Stop,
     Story,
@@ -45,6 +41,7 @@ from specwire.runtime.kernel.events import (
     Event,
     MessageMalformed,
     MessageReceived,
+    Noticed,
     PeerDisconnected,
     PeerId,
     Reloaded,
@@ -52,147 +49,28 @@ from specwire.runtime.kernel.events import (
     Started,
     Stopping,
 )
-from specwire.runtime.kernel.settings import Setting
-from specwire.runtime.kernel.settings_groups import check_connecting, check_listening
 from specwire.runtime.transport.backoff import ReconnectPolicy
-from specwire.runtime.transport.endpoint import fault_in_endpoint
 from specwire.runtime.zre import events
+from specwire.runtime.zre.settings import ZreSettings, fault_in_mailbox
+from specwire.runtime.zre.state import (
+    LAST_SEQUENCE,
+    BeaconHeard,
+    LocalNode,
+    Remote,
+    SetMembership,
+    ShoutTo,
+    WhisperTo,
+    ZreError,
+)
 
 MAILBOX = "mailbox"
 DIAL = "dial"
-LAST_SEQUENCE = 0xFFFF
 MAX_GROUPS = 1000
 AGAIN_S = 1.0
 """A peer may greet again after this time. Each greeting opens a connection."""
 
-LONGEST_TEXT_OCTETS = 255
-Text = Annotated[str, msgspec.Meta(max_length=LONGEST_TEXT_OCTETS, description="Text of at most 255 octets.")]
-Seconds = Annotated[float, msgspec.Meta(gt=0, le=86_400, description="Time in seconds.")]
-
-
-class ZreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Settings of a ZRE peer."""
-
-    groups: Annotated[
-        tuple[Text, ...], Setting(help="Groups to join.", value="GROUP", argument=True, reload=True)
-    ] = ()
-    endpoint: Annotated[
-        tuple[str, ...],
-        Setting(
-            help="Mailbox of another peer; repeatable.",
-            value="ENDPOINT",
-            reload=True,
-            check=check_connecting,
-        ),
-    ] = ()
-    bind: Annotated[
-        str,
-        Setting(
-            help="Mailbox of this peer, with the address that others connect to.",
-            value="ENDPOINT",
-            check=check_listening,
-        ),
-    ] = "tcp://127.0.0.1:*"
-    name: Annotated[Text | None, Setting(help="Public name; default: the first digits of the UUID.")] = None
-    headers: Annotated[
-        Mapping[str, str],
-        Setting(help="Properties sent to every peer, such as {role = 'gateway'}.", rare=True),
-    ] = {}
-    evasive_after: Annotated[
-        Seconds,
-        Setting(help="Ping a peer that is silent for so long.", value="SECONDS", rare=True, reload=True),
-    ] = 5.0
-    expired_after: Annotated[
-        Seconds,
-        Setting(
-            help="Disconnect a peer that is silent for so long.", value="SECONDS", rare=True, reload=True
-        ),
-    ] = 30.0
-    max_peers: Annotated[int, msgspec.Meta(ge=1), Setting(help="Most peers at a time.", rare=True)] = 1000
-    frame_octets: Annotated[
-        int, msgspec.Meta(ge=1024), Setting(help="Largest frame of a message.", value="OCTETS", rare=True)
-    ] = 1 << 20
-
-
-class ZreError(Exception):
-    """A call failed: the peer is unknown, the name of the group is too long, or there are too many frames."""
-
-
-class SetMembership(msgspec.Struct, frozen=True):
-    """Call: join or leave a group."""
-
-    group: str
-    is_member: bool
-
-
-class WhisperTo(msgspec.Struct, frozen=True):
-    """Call: send a message to a peer, by its UUID; raises ZreError."""
-
-    peer: bytes
-    content: tuple[bytes, ...]
-
-
-class ShoutTo(msgspec.Struct, frozen=True):
-    """Call: send a message to the peers in a group; returns their number."""
-
-    group: str
-    content: tuple[bytes, ...]
-
-
-@dataclass(eq=False)
-class Remote:
-    """A known peer; `sent` and `received` are the numbers of the last messages."""
-
-    uuid: bytes
-    connection: PeerId
-    endpoint: str
-    heard: float
-    sent: int = 0
-    received: int = 1
-    name: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
-    groups: set[str] = field(default_factory=set)
-    evasive: bool = False
-
-    @property
-    def label(self) -> str:
-        """The UUID in hexadecimal."""
-        return self.uuid.hex()
-
-    def send(self, kind: Any, **fields: Any) -> Send:
-        """Return the effect that sends the next message of this kind."""
-        self.sent = (self.sent + 1) & LAST_SEQUENCE
-        return Send(self.connection, kind(sequence=self.sent, **fields))
-
-    def is_next(self, sequence: int) -> bool:
-        """Whether a received message is the next one, by its number."""
-        last, self.received = self.received, sequence
-        return sequence == (last + 1) & LAST_SEQUENCE or (sequence, last) == (0, LAST_SEQUENCE - 1)
-
-
-@dataclass
-class LocalNode:
-    """State of this node.
-
-    Attributes:
-        dialing: the greeted endpoints that have not greeted back.
-        greeted: time of each HELLO that was accepted within `AGAIN_S`, by UUID, in order of time.
-    """
-
-    uuid: bytes
-    settings: ZreSettings
-    name: str = ""
-    endpoint: str = ""
-    status: int = 0
-    groups: dict[str, None] = field(default_factory=dict)
-    peers: dict[bytes, Remote] = field(default_factory=dict)
-    dialing: dict[str, Remote] = field(default_factory=dict)
-    greeted: dict[bytes, float] = field(default_factory=dict)
-    connections: int = 0
-
-    def find(self, peer: PeerId) -> Remote | None:
-        """Return the peer that sends under this routing id: the octet 1 and its UUID."""
-        return self.peers.get(peer.routing_id[1:])
+MAX_STRANGERS = 100
+"""Most endpoints at a time that are dialed because of beacons, and have not greeted back."""
 
 
 def react(node: LocalNode, event: Event) -> Story:
@@ -207,6 +85,8 @@ def react(node: LocalNode, event: Event) -> Story:
         case SendFailed(peer=connection, reason=reason):  # its number is used: the next would be a gap
             yield DropPeer(connection)
             yield from lose(node, connection, reason)
+        case Noticed(value=BeaconHeard() as beacon):
+            yield from on_beacon(node, beacon)
         case Called(call=call, request=request):
             yield from answer(node, call, request)
         case Started(endpoints=endpoints):
@@ -218,7 +98,7 @@ def react(node: LocalNode, event: Event) -> Story:
         case Reloaded(settings=settings):
             yield from reload(node, settings)
         case Stopping(reason=reason):
-            yield Stop(reason)  # ZRE has no goodbye without beacons: peers notice the lost connection
+            yield Stop(reason)  # only beacons say goodbye; peers notice the lost connection
 
 
 def greet(node: LocalNode, uuid: bytes, endpoint: str) -> Steps[Remote]:
@@ -240,7 +120,7 @@ def greet(node: LocalNode, uuid: bytes, endpoint: str) -> Steps[Remote]:
 def keep_dialing(node: LocalNode, endpoint: str) -> Story:
     """Greet an endpoint until its peer greets back; again when this peer has gone."""
     policy = ReconnectPolicy()
-    while True:
+    while node.wants(endpoint, (yield Now())):
         remote = next((one for one in node.peers.values() if one.endpoint == endpoint), None)
         until = None
         if remote is None:
@@ -257,6 +137,37 @@ def keep_dialing(node: LocalNode, endpoint: str) -> Story:
         if text and not answered:
             yield Log(events.NotReached(endpoint, text))
         yield Wait((DIAL, endpoint), retry_at)
+    node.heard.pop(endpoint, None)
+
+
+def on_beacon(node: LocalNode, beacon: BeaconHeard) -> Story:
+    """Dial an unknown peer, and disconnect one that leaves; RFC 36, "Node Discovery and Presence"."""
+    if beacon.uuid == node.uuid:
+        return
+    remote = node.peers.get(beacon.uuid)
+    if remote is None and beacon.port:
+        yield from dial_stranger(node, f"tcp://{beacon.host}:{beacon.port}")
+    elif remote is None or not remote.endpoint.startswith(f"tcp://{beacon.host}:"):
+        return  # only its own host says that a peer lives or leaves
+    elif beacon.port:
+        yield from refresh(remote)
+    else:
+        yield from expel(node, remote, "left")
+
+
+def dial_stranger(node: LocalNode, endpoint: str) -> Story:
+    """Begin to dial the endpoint of a beacon, unless there are too many of them."""
+    now = yield Now()
+    if endpoint in node.heard:
+        node.heard[endpoint] = now
+        return
+    if len(node.heard) >= MAX_STRANGERS or len(node.peers) >= node.settings.max_peers:
+        return  # its next beacon comes soon
+    if endpoint in node.settings.endpoint or any(one.endpoint == endpoint for one in node.peers.values()):
+        return
+    yield Cancel((DIAL, endpoint))  # of a peer that was there before, and has just gone
+    node.heard[endpoint] = now
+    yield Fork(keep_dialing(node, endpoint), (DIAL, endpoint))
 
 
 def receive(node: LocalNode, peer: PeerId, message: AnyMessage) -> Story:
@@ -276,10 +187,7 @@ def receive(node: LocalNode, peer: PeerId, message: AnyMessage) -> Story:
     if not remote.is_next(message.sequence):
         yield from expel(node, remote, f"sent message {message.sequence} instead of {expected}")
         return
-    remote.heard = yield Now()
-    if remote.evasive:
-        remote.evasive = False
-        yield Wake(("watch", remote.uuid))
+    yield from refresh(remote)
     match message:
         case Whisper(content=content):
             yield Log(events.Whispered(remote.label, remote.name, content))
@@ -298,6 +206,14 @@ def receive(node: LocalNode, peer: PeerId, message: AnyMessage) -> Story:
             yield remote.send(PingOk)
 
 
+def refresh(remote: Remote) -> Story:
+    """Note a sign of life."""
+    remote.heard = yield Now()
+    if remote.evasive:
+        remote.evasive = False
+        yield Wake(("watch", remote.uuid))
+
+
 def on_hello(node: LocalNode, uuid: bytes, hello: Hello) -> Story:
     """A peer greets: connect to it, unless it answers our own greeting."""
     now, known = (yield Now()), node.peers.get(uuid)
@@ -309,6 +225,7 @@ def on_hello(node: LocalNode, uuid: bytes, hello: Hello) -> Story:
     node.greeted[uuid] = now
     if known is not None:
         yield from expel(node, known, "started again")
+    node.heard.pop(hello.endpoint, None)
     remote = node.dialing.pop(hello.endpoint, None)
     if remote is None:
         remote = yield from greet(node, uuid, hello.endpoint)
@@ -337,13 +254,6 @@ def fault_in_hello(node: LocalNode, uuid: bytes, hello: Hello) -> str:
     if len(node.peers) >= node.settings.max_peers and uuid not in node.peers:
         return f"there are {node.settings.max_peers} peers already"
     return ""
-
-
-def fault_in_mailbox(endpoint: str) -> str | None:
-    """Return why a peer cannot connect to an endpoint, None where it may try."""
-    if ";" in endpoint:
-        return "names a source address: write tcp://HOST:PORT"
-    return fault_in_endpoint(endpoint, listening=False)
 
 
 def fault_in_rate(node: LocalNode, uuid: bytes, now: float) -> str:
@@ -434,8 +344,9 @@ def reload(node: LocalNode, settings: ZreSettings) -> Story:
     before, node.settings = node.settings, settings
     for group in (*before.groups, *settings.groups):
         yield from set_membership(node, group, group in settings.groups)
-    for endpoint in [one for one in before.endpoint if one not in settings.endpoint]:
+    for endpoint in sorted(set(before.endpoint) ^ set(settings.endpoint)):
         yield Cancel((DIAL, endpoint))
+        node.heard.pop(endpoint, None)
         if (remote := node.dialing.pop(endpoint, None)) is not None:
             yield DropPeer(remote.connection)
     for endpoint in [one for one in settings.endpoint if one not in before.endpoint]:

@@ -37,14 +37,8 @@ from specwire.runtime.zre.events import (
     Shouted,
     Whispered,
 )
-from specwire.runtime.zre.rules import (
-    MAILBOX,
-    LocalNode,
-    SetMembership,
-    ShoutTo,
-    WhisperTo,
-    react,
-)
+from specwire.runtime.zre.rules import MAILBOX, react
+from specwire.runtime.zre.state import LocalNode, SetMembership, ShoutTo, WhisperTo
 
 OURS, THEIRS = bytes(range(16)), bytes(range(16, 32))
 THEM = PeerId(MAILBOX, b"\x01" + THEIRS)
