@@ -17,14 +17,6 @@ Text = Annotated[str, msgspec.Meta(max_length=LONGEST_TEXT_OCTETS, description="
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=86_400, description="Time in seconds.")]
 
 
-def check_address(text: str) -> None:
-    """Raise ValueError if `text` is not an IPv4 address."""
-    try:
-        IPv4Address(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is no IPv4 address, such as 192.168.1.17") from None
-
-
 class ZreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Settings of a ZRE peer."""
 
@@ -53,7 +45,6 @@ class ZreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         Setting(
             help="Find peers by UDP beacons in the network of this local IPv4 address, that of the mailbox.",
             value="ADDRESS",
-            check=check_address,
         ),
     ] = None
     beacon_port: Annotated[
@@ -80,10 +71,16 @@ class ZreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = 1 << 20
 
     def __post_init__(self) -> None:
-        if self.beacon is not None and not self.bind.startswith(f"tcp://{self.beacon}:"):
+        if self.beacon is None:
+            return
+        try:
+            IPv4Address(self.beacon)
+        except ValueError:
+            raise ValueError(f"{self.beacon!r} is no IPv4 address, such as 192.168.1.17") from None
+        if not self.bind.startswith(f"tcp://{self.beacon}:"):
             raise ValueError(
-                f"the beacon announces a mailbox at {self.beacon}, and {self.bind} is not there: "
-                f"bind tcp://{self.beacon}:*"
+                f"other peers will connect to {self.beacon}, where {self.bind} does not listen: "
+                f"set bind to tcp://{self.beacon}:*"
             )
 
 

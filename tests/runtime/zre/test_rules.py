@@ -364,11 +364,13 @@ def test_reload_removes_and_adds_an_endpoint() -> None:
 # ---- whole networks under the simulator
 
 
-def network(seed: int, disturbances: Disturbances, nodes: int = 4) -> tuple[Simulator, list[LocalNode]]:
-    """Return nodes of which each knows the endpoint of the one before."""
+def network(
+    seed: int, disturbances: Disturbances, nodes: int = 4, *, is_chain: bool = True
+) -> tuple[Simulator, list[LocalNode]]:
+    """Return nodes of which each knows the endpoint of the one before, or none."""
     simulator, states = Simulator(seed, disturbances), []
     for number in range(nodes):
-        before = (f"tcp://10.0.0.{number - 1}:1",) if number else ()
+        before = (f"tcp://10.0.0.{number - 1}:1",) if number and is_chain else ()
         settings = ZreSettings(name=f"n{number}", groups=("g",), endpoint=before)
         state = LocalNode(bytes([number] * 16), settings)
         states.append(state)
