@@ -1,14 +1,14 @@
 """UDP beacons of RFC 36, "Node Discovery and Presence".
 
-A beacon is 22 octets: "ZRE", the version 1, the UUID of the node, and the port of its mailbox. It is broadcast
-at intervals to the network of one local address. The port 0 means that the node leaves. A beacon has no address:
-the mailbox is where the datagram comes from.
+A beacon is 22 octets: "ZRE", the version 1, the UUID of the node, and the port of its mailbox. It is
+broadcast at intervals to the network of one local address. The port 0 means that the node leaves. A
+beacon has no address: the mailbox is where the datagram comes from.
 
 Surprises:
 
-- There are two sockets. One is bound to the broadcast address, and hears only what is sent to this network. The
-  other is bound to the local address, so that beacons come from the address of the mailbox.
-- Broadcasts go to the address of the network, such as 192.168.1.255, as those of zeromq-pyre and CZMQ do.
+- There are two sockets. One is bound to the broadcast address, and hears only what is sent to this
+  network. The other is bound to the local address, so that beacons come from that of the mailbox.
+- Broadcasts go to the address of the network, such as 192.168.1.255: zeromq-pyre listens there.
 - Beacons are not authenticated. The rules of the peer bound what they can cause.
 """
 
@@ -41,7 +41,7 @@ def encode_beacon(uuid: bytes, port: int) -> bytes:
 
 
 def decode_beacon(octets: bytes) -> tuple[bytes, int]:
-    """Return the UUID and the port; raises ValueError for octets that are no beacon of version 1."""
+    """Return the UUID and the port; raises ValueError for other octets."""
     if len(octets) != BEACON_OCTETS:
         raise ValueError(f"a beacon has {BEACON_OCTETS} octets, not {len(octets)}")
     if not octets.startswith(HEADER):
@@ -78,7 +78,7 @@ class Beacons(Service, asyncio.DatagramProtocol):
         """Listen, and begin to announce the mailbox.
 
         Raises:
-            TransportError: the address is not one of this machine, has no broadcast, or the port is taken.
+            TransportError: the address is not local, has no broadcast, or the port is taken.
         """
         self._network = find_network(self._host).network
         self._target = (str(self._network.broadcast_address), self._beacon_port)
@@ -102,7 +102,7 @@ class Beacons(Service, asyncio.DatagramProtocol):
         self._sender.close()
 
     def datagram_received(self, data: bytes, addr: tuple[str | Any, int]) -> None:
-        """Pass on a beacon from this network. Other datagrams are discarded silently, as RFC 36 says."""
+        """Pass on a beacon from this network. RFC 36: discard others silently."""
         try:
             uuid, port = decode_beacon(data)
         except ValueError:
@@ -119,7 +119,7 @@ class Beacons(Service, asyncio.DatagramProtocol):
             await asyncio.sleep(self._interval_s)
 
     def _send(self, port: int) -> str:
-        """Send a beacon; return why it cannot be sent, "" where it is: the network may come back."""
+        """Send a beacon; return why it cannot be sent, "" where it is."""
         try:
             self._sender.sendto(encode_beacon(self._uuid, port), self._target)
         except OSError as error:
@@ -149,7 +149,7 @@ def find_network(address: str) -> IPv4Interface:
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
         for _, name in socket.if_nameindex():
-            # With an address in it, the request is about this address of the interface, if it has it.
+            # The request is about this address of the interface, if it has it.
             request = struct.pack("16sHH4s16x", name.encode(), socket.AF_INET, 0, socket.inet_aton(address))
             try:
                 found, mask = (

@@ -108,7 +108,7 @@ class ZrePeer(Service):
         """Listen, greet the peers at the endpoints, and send beacons.
 
         Raises:
-            TransportError: the mailbox cannot be bound, a host name is unknown, or beacons cannot be heard.
+            TransportError: a host name is unknown, or it cannot listen for messages or beacons.
             HostStoppedError: the peer was started or stopped before.
         """
         try:

@@ -1,12 +1,12 @@
 """Rules of ZRE v2 (RFC 36), as stories of the kernel.
 
-A node has one mailbox (ROUTER), and one connection (DEALER) to each peer. Everything comes by the mailbox,
-and everything leaves by a connection. Messages on a connection are numbered from 1, the HELLO; a gap makes
-the peer invalid.
+A node has one mailbox (ROUTER), and one connection (DEALER) to each peer. Everything comes by the
+mailbox, and everything leaves by a connection. Messages on a connection are numbered from 1, the HELLO;
+a gap makes the peer invalid.
 
-Peers are found by endpoint: `keep_dialing` greets an endpoint until the peer there greets back, and again
-when it has gone. A beacon of an unknown peer (`BeaconHeard`) names such an endpoint, which is given up when
-its beacons stop. A HELLO from another peer is answered by a connection to its endpoint.
+Peers are found by endpoint: `keep_dialing` greets an endpoint until the peer there greets back, and
+again when it has gone. A beacon of an unknown peer (`BeaconHeard`) names such an endpoint, which is given
+up when its beacons stop. A HELLO from another peer is answered by a connection to its endpoint.
 
 Surprises:
 

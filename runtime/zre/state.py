@@ -1,4 +1,4 @@
-"""State of a ZRE node, with the calls and notices that change it. The rules are in `specwire.runtime.zre.rules`."""
+"""State of a ZRE node, with the calls and notices that change it."""
 
 from __future__ import annotations
 
