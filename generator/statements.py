@@ -31,7 +31,7 @@ _KINDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "signed",
         (
-            r"\bsigned\b(?![- ](?:by|with|off|up|in|message|copy))",
+            r"\bsigned\b(?![- ](?:by|with|off|up|in|message|copy)\b)",
             r"\btwo['\u2019]?s[- ]complement\b",
             r"\btwo complement\b",
         ),
