@@ -29,13 +29,13 @@ Surprises:
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
 import msgspec
 
@@ -55,6 +55,8 @@ from specwire.runtime.kernel.effects import (
     Wake,
 )
 from specwire.runtime.kernel.events import Answered, Committed, Event, PeerDisconnected, PeerId, Tick
+
+_HOST_EFFECTS = frozenset(get_args(HostEffect))
 
 STALE = 64
 """The heap of deadlines is rebuilt when it exceeds twice the number of waiting stories by this."""
@@ -182,13 +184,13 @@ class StoryEngine:
                 yield from self._advance(running, answer, now)
 
     def _advance(self, running: _Running, answer: Any, now: float) -> Iterator[HostEffect]:
-        """Run a story until it suspends or ends."""
-        send = running.story.send
+        """Run a story until it suspends or ends. A value that is no effect raises TypeError in the story."""
+        resume = send = running.story.send
         ended = True  # also where the story raises
         try:
             while True:
-                effect = send(answer)
-                answer = None
+                effect = resume(answer)
+                resume, answer = send, None
                 match effect:
                     case Commit(records=records, refusable=refusable):
                         ticket = next(self._numbers)
@@ -214,6 +216,8 @@ class StoryEngine:
                         self._begin(story, owner)
                     case Cancel(owner=owner):
                         yield from self._cancel(owner)
+                    case _ if type(effect) not in _HOST_EFFECTS:
+                        resume, answer = running.story.throw, TypeError(_fault_in_yield(effect))
                     case _:
                         yield effect
                         if isinstance(effect, DropPeer):
@@ -294,3 +298,12 @@ class StoryEngine:
             owned.pop(running, None)
             if not owned:
                 del self._owned[running.owner]
+
+
+def _fault_in_yield(effect: object) -> str:
+    """Return why a story cannot yield a value that is no effect."""
+    if isinstance(effect, Generator):
+        return (
+            f"a story yields {effect.__name__}(…), which is a story: write `yield from {effect.__name__}(…)`"
+        )
+    return f"a story yields {effect!r}, which is no effect"

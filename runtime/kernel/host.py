@@ -420,7 +420,9 @@ class Host(Service):
         self._writer.write(effect)
 
     def _ask(self, effect: Ask) -> None:
-        handler = self._settings.handlers[type(effect.request)]
+        kind = type(effect.request)
+        handler = self._settings.handlers.get(kind)
+        assert handler is not None, f"the engine asks for {kind.__name__}, and the host has no handler for it"
         task = asyncio.ensure_future(handler(effect.request))
         self._asking[effect.ticket] = task
         task.add_done_callback(partial(self._on_answer, effect))

@@ -380,6 +380,32 @@ def test_fault_costs_one_story() -> None:
     assert engine.deadline() is None
 
 
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (commit("record"), "a story yields commit(…), which is a story: write `yield from commit(…)`"),
+        (Called(1, ""), "a story yields Called(call=1, request=''), which is no effect"),
+    ],
+)
+def test_other_values_raise_where_they_are_yielded(value: object, reason: str) -> None:
+    """The error is raised in the story, so its trace has the line, and ``finally`` blocks run."""
+    cleaned_up: list[str] = []
+
+    def story(request: str) -> Story:
+        try:
+            yield value  # type: ignore[misc]
+        finally:
+            cleaned_up.append(request)
+
+    engine = engine_of(story)
+    with pytest.raises(TypeError) as raised:
+        begin(engine, "request")
+    assert str(raised.value) == reason
+    assert raised.traceback[-1].name == "story"
+    assert cleaned_up == ["request"]
+    assert engine.suspended == 0
+
+
 @given(st.lists(st.sampled_from(["durable", "full", "cancel"]), max_size=12), st.data())
 def test_random_outcomes(outcomes: list[str], data: st.DataObject) -> None:
     """Each job is acknowledged once if its record is durable, refused once if not, and silent if cancelled.
