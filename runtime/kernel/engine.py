@@ -29,12 +29,13 @@ Surprises:
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf
+from types import GeneratorType
 from typing import Any, Protocol, get_args
 
 import msgspec
@@ -302,7 +303,7 @@ class StoryEngine:
 
 def _fault_in_yield(effect: object) -> str:
     """Return why a story cannot yield a value that is no effect."""
-    if isinstance(effect, Generator):
+    if isinstance(effect, GeneratorType):
         return (
             f"a story yields {effect.__name__}(…), which is a story: write `yield from {effect.__name__}(…)`"
         )
