@@ -7,7 +7,7 @@ client's). The engines have no socket, file, thread or clock. `publication` and 
 
 from specwire.runtime.filemq.inbox import InboxError
 from specwire.runtime.filemq.publication import Publication
-from specwire.runtime.filemq.serve import FilemqServer
+from specwire.runtime.filemq.publisher import FilemqServer
 from specwire.runtime.filemq.subscriber import FilemqClient
 
 __all__ = ["FilemqClient", "FilemqServer", "InboxError", "Publication"]

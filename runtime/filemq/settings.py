@@ -15,8 +15,8 @@ from specwire.runtime.filemq.credentials import (
     check_server_security,
 )
 from specwire.runtime.filemq.dialect import FILEMQ
-from specwire.runtime.filemq.dialects import DIALECTS, find_dialect
 from specwire.runtime.filemq.ignore import check_pattern
+from specwire.runtime.filemq.libfilemq import DIALECTS, find_dialect
 from specwire.runtime.filemq.policy import InboxRules, PublicationRules
 from specwire.runtime.filemq.publication import DEFAULT_RULES, Publication
 from specwire.runtime.kernel.settings import Setting

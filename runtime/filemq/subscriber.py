@@ -24,11 +24,11 @@ from specwire.runtime.filemq.connection import (
     Subscribe,
 )
 from specwire.runtime.filemq.credentials import ClientSecurity, origin_of
-from specwire.runtime.filemq.dialects import find_dialect
 from specwire.runtime.filemq.disk import marks_above
 from specwire.runtime.filemq.diskwork import AwaitFiles, BatchDone, DiskBatch
 from specwire.runtime.filemq.events import PeerClosed
 from specwire.runtime.filemq.inbox import DEFAULT_RULES, Inbox
+from specwire.runtime.filemq.libfilemq import find_dialect
 from specwire.runtime.filemq.names import RESERVED, as_utf8
 from specwire.runtime.filemq.policy import InboxRules
 from specwire.runtime.filemq.status import Refusals, SubscriberStatus
@@ -65,7 +65,7 @@ class FilemqClient(Service):
             that change from now on arrive, and `holdings` has only those.
         window_octets: content that may be on the way or wait for the disk.
         timers: seconds by name (``heartbeat``, ``expiry``, ``reconnect``); default: the dialect's.
-        protocol: dialect, one of `specwire.runtime.filemq.dialects.DIALECTS`.
+        protocol: dialect, one of `specwire.runtime.filemq.libfilemq.DIALECTS`.
         sync: wait for the disk before a file is moved to its place.
         check: compute the SHA-1 of arriving files, and refuse one that differs; see `Inbox`.
         security: how this client proves its identity, and which server it expects.

@@ -33,7 +33,7 @@ from specwire.generated.filemq import (
     Wat,
 )
 from specwire.runtime.filemq.dialect import Command, Dialect, Role
-from specwire.runtime.filemq.dialects import DIALECTS
+from specwire.runtime.filemq.libfilemq import DIALECTS
 
 Protocol = Literal["filemq", "libfilemq"]
 PROTOCOLS: tuple[Protocol, ...] = ("filemq", "libfilemq")

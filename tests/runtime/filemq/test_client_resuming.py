@@ -17,7 +17,6 @@ from specwire.generated.filemq import (
 )
 from specwire.runtime.filemq.client import Phase
 from specwire.runtime.filemq.dialect import Command
-from specwire.runtime.filemq.dialects import DIALECTS
 from specwire.runtime.filemq.diskwork import (
     CompleteFile,
     DeleteFile,
@@ -31,6 +30,7 @@ from specwire.runtime.filemq.diskwork import (
     WriteChunk,
 )
 from specwire.runtime.filemq.events import FileResumed, PeerClosed
+from specwire.runtime.filemq.libfilemq import DIALECTS
 from specwire.runtime.filemq.resync import RESUME_FROM_OCTETS
 from specwire.runtime.kernel.effects import HostEffect, Log, Send
 from specwire.runtime.kernel.log import Refused

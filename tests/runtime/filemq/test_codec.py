@@ -8,7 +8,7 @@ from specwire.generated import filemq, libfilemq
 from specwire.generated.errors import DecodeError
 from specwire.runtime.filemq.codec import Counters, FilemqCodec
 from specwire.runtime.filemq.dialect import FILEMQ
-from specwire.runtime.filemq.dialects import DIALECTS, LIBFILEMQ
+from specwire.runtime.filemq.libfilemq import DIALECTS, LIBFILEMQ
 from specwire.runtime.kernel.events import PeerId
 
 PEER = PeerId("server-1")

@@ -13,8 +13,8 @@ from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.filemq.access import Clients, ServerSecurity, fault_in_security, judge_by
 from specwire.runtime.filemq.catalogue import Change, PublicationTotals
 from specwire.runtime.filemq.codec import Counters, FilemqCodec
-from specwire.runtime.filemq.dialects import find_dialect
 from specwire.runtime.filemq.ignore import IgnoreRule
+from specwire.runtime.filemq.libfilemq import find_dialect
 from specwire.runtime.filemq.names import as_utf8, covers, is_folder
 from specwire.runtime.filemq.peering import Authorise
 from specwire.runtime.filemq.publication import Publication
@@ -53,7 +53,7 @@ class FilemqServer(Service):
         publications: the folders; their virtual paths must not overlap.
         endpoint: where to listen; the port may be ``*``.
         tap: records every message of every client.
-        protocol: the dialect, one of `specwire.runtime.filemq.dialects.DIALECTS`.
+        protocol: the dialect, one of `specwire.runtime.filemq.libfilemq.DIALECTS`.
         chunk_octets: the largest chunk of content.
         timers: seconds by name (``heartbeat``, ``expiry``) in place of the profile's.
         rescan_s: how often the folders are walked besides the notifications.

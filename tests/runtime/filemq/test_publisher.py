@@ -18,9 +18,9 @@ from specwire.generated.filemq import Cheezburger, IcanhazOk, Kthxbai, Nom, Ohai
 from specwire.runtime.filemq.catalogue import Entry
 from specwire.runtime.filemq.codec import Counters
 from specwire.runtime.filemq.publication import Publication
+from specwire.runtime.filemq.publisher import FilemqServer
 from specwire.runtime.filemq.reading import FileReader
 from specwire.runtime.filemq.requests import CheckPart
-from specwire.runtime.filemq.serve import FilemqServer
 from specwire.runtime.filemq.status import ClientStatus
 from specwire.runtime.kernel.service import HostStoppedError
 from tests.runtime.filemq.server_driver import PRUNE, RESYNC, subscription

@@ -1,4 +1,14 @@
-"""The wire formats that FILEMQ peers can speak, by the name of the generated package."""
+"""FILEMQ in the dialect of the C implementation, and `DIALECTS`, all dialects by name.
+
+The messages are those of `specwire.generated.libfilemq`: one frame each, a version of two octets, long names,
+a number in NOM, and a CHEEZBURGER with its content, whose `eof` marks the last one of a file. There is
+no WAT, and a C server sends neither HUGZ nor KTHXBAI.
+
+The habits are what the C programs were observed to do. A C server stops for good when a chunk is larger than
+the credit that is left. It sends changes of everything that it publishes, whatever was subscribed to, and
+sometimes deletes a file that is still there. A C client writes chunks into the file itself, under any name,
+until an empty chunk, and cannot ask for files that are there already.
+"""
 
 from __future__ import annotations
 
