@@ -4,6 +4,16 @@ The transport authenticates a client by its key or password and gives it a name.
 tables for that, and decides on subscriptions under that name. A path is permitted if it is one of the
 client's paths or below one, on path boundaries: ``/foo`` permits ``/foo/bar``, but neither
 ``/foobar`` nor ``/``.
+
+A list of clients is a TOML file with a table for each client. For CURVE each has a public key, as 40
+characters of Z85 or as the path of a ``.key`` file, relative to the list:
+
+    [site-b]
+    key = "keys/site-b.key"
+    paths = ["/photos", "/docs/public"]
+
+A client that will change its key has the other one as ``next-key``, and is admitted with either. For
+PLAIN each has a ``password`` instead, so only the owner may read such a file.
 """
 
 from __future__ import annotations
