@@ -21,7 +21,7 @@ from tests.fuzz.targets import TARGETS
 
 WORKERS = 2
 SHOWN_OCTETS = 400
-FOLDER = ROOT / "out" / "fuzz"
+FOLDER = ROOT / "build" / "fuzz"
 MISSING = "atheris is not installed: it has no wheel for this Python or this system"
 
 

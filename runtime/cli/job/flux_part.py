@@ -85,6 +85,8 @@ async def run_flux(taps: Taps) -> FluxResult:
         async for reply in handles[0].stream("overlay.health"):
             if reply.json()["status"] == "full":
                 break
+        for handle in handles[1:]:  # a broker notices a moment later that its parent let it in
+            await handle.rpc("state-machine.wait")
         return await _use(handles)
 
 
