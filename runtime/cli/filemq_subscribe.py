@@ -23,6 +23,7 @@ from specwire.runtime.filemq.credentials import ClientSecurity, origin_of, read_
 from specwire.runtime.filemq.dialect import FILEMQ
 from specwire.runtime.filemq.disk import marks_above
 from specwire.runtime.filemq.listing import ListingError, list_files
+from specwire.runtime.filemq.names import is_folder
 from specwire.runtime.filemq.preview import preview
 from specwire.runtime.filemq.settings import SubscribeSettings
 from specwire.runtime.kernel.descriptors import raise_descriptor_limit
@@ -102,7 +103,7 @@ def print_preview(settings: SubscribeSettings) -> None:
     ]
     for line in lines:
         typer.echo(show(line))
-    arriving = [*found.missing, *found.changed]
+    arriving = [file for file in (*found.missing, *found.changed) if not is_folder(file.name)]
     octets = show_octets(sum(file.size for file in arriving))
     deletions = f"{len(found.deleted):,} to delete{WITHHELD if found.withholds else ''}"
     typer.echo(f"{show_count(len(arriving), 'file')} to receive ({octets}), {deletions}")

@@ -44,12 +44,14 @@ def test_patterns_of_both_sides_and_a_reload(tmp_path: Path) -> None:
                     os.kill(server.pid, signal.SIGHUP)
                     await until_held(inbox, "b.log", "build/x")
                     await client.stop()
+                assert {*digests(inbox)} == {"/b.log", "/build/x"}, "nothing ignored came before the end"
                 async with running(*subscribe, "--ignore", "*.log") as client:
                     await until_held(inbox, "b.log", "build/x", "private/key")
                     (pub / "b.log").unlink()
                     (pub / "build/x").unlink()
                     await until_held(inbox, "b.log", "private/key")
                     await client.stop()
+                assert (inbox / "b.log").read_text() == "b.log", "the server's deletion is ignored, too"
                 await server.stop()
 
     run(story)
