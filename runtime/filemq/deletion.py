@@ -162,9 +162,27 @@ class Deletions:
         with parent_of(self._root, name) as (folder, leaf):
             file = adopt(folder, leaf, record)
         if file is not None:
-            self._journal.remove(name)
+            with suppress(OSError):  # the disk is full: the record goes when the server repeats the deletion
+                self._journal.remove(name)
             self._remove_empty_folders(split_name(name)[:-1])
         return file
+
+    def release(self, name: str) -> bool:
+        """Withhold a deletion no longer, because the server publishes the file again.
+
+        Returns:
+            whether the file is as it was received; otherwise nothing is changed.
+
+        Raises:
+            ContainmentError, OSError: it cannot be looked at, or the journal cannot be written.
+        """
+        record = self._journal.find(name)
+        with parent_of(self._root, name) as (folder, leaf):
+            state = require_file(folder, leaf)
+        if record is None or state is None or sign(state) != record.signature:
+            return False
+        self._journal.forget_withheld([name])
+        return True
 
     def take_deleted(self, sha1: str, adopt: Adopt) -> CompletedFile | None:
         """Take a file with this content from the trash, if it was deleted a moment ago; raises OSError."""

@@ -394,12 +394,12 @@ class Inbox:
         if self._ignore.ignores(name):
             return []
         withheld = self._journal.find_withheld(action.sha1)
-        if withheld == name:
-            self._journal.forget_withheld([name])
-            return [Stored(connection, name, action.size, action.sha1, verified=self._check)]
         file = None
         with suppress(ContainmentError, OSError):  # the server sends the file
-            if withheld is not None:
+            if withheld == name:
+                if self._deletions.release(name):
+                    return [Stored(connection, name, action.size, action.sha1, verified=self._check)]
+            elif withheld is not None:
                 file = self._deletions.take_withheld(withheld, self._unfinished.adopt)
         moved: list[Outcome] = [] if file is None or withheld is None else [Deleted(connection, withheld)]
         with suppress(OSError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from specwire.runtime.filemq.diskwork import (
     Stored,
 )
 from specwire.runtime.filemq.inbox import Inbox
+from specwire.runtime.filemq.journal import Journal
 from specwire.runtime.filemq.policy import InboxRules
 from tests.runtime.filemq.test_inbox import HIDDEN, receive, sha1, visible
 
@@ -132,4 +134,41 @@ def test_file_that_cannot_be_opened_stays_in_the_trash(inbox: Inbox, folder: Pat
     (folder / HIDDEN / "trash" / "a").unlink()
     (folder / HIDDEN / "trash" / "a").mkdir()
     assert complete(inbox, "/b", OLD) == [ContentLost(1, "/b")]
+    assert own_files(folder) == set()
+
+
+@pytest.mark.parametrize("change", ["removed", "edited"])
+def test_withheld_file_that_is_published_again_is_asked_for_if_the_user_touched_it(
+    strict: Inbox, folder: Path, change: str
+) -> None:
+    for name in ("/1", "/2", "/3"):
+        receive(strict, name, name.encode() * 5)
+    strict.perform(DeleteFile(1, "/1"))
+    strict.perform(DeleteFile(1, "/2"))
+    if change == "removed":
+        (folder / "2").unlink()
+    else:
+        (folder / "2").write_bytes(b"edited by the user")
+    assert complete(strict, "/2", b"/2" * 5) == [ContentLost(1, "/2")]
+    assert (folder / "2").exists() == (change == "edited")
+
+
+def test_full_disk_ends_neither_the_client_nor_loses_a_moved_file(
+    strict: Inbox, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The journal cannot be written: the content is asked for, and what is withheld stays."""
+    for name in ("/1", "/2", "/3"):
+        receive(strict, name, name.encode() * 5)
+    strict.perform(DeleteFile(1, "/1"))
+    strict.perform(DeleteFile(1, "/2"))
+
+    def full(journal: Journal, lines: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Journal, "_append", full)
+        assert complete(strict, "/2", b"/2" * 5) == [ContentLost(1, "/2")]
+        outcomes = complete(strict, "/two", b"/2" * 5)
+    assert outcomes[0] == Deleted(1, "/2")
+    assert isinstance(outcomes[1], Failed) and outcomes[1].again
     assert own_files(folder) == set()
