@@ -12,11 +12,18 @@ from typing import Literal
 
 import msgspec
 
+Order = Literal["big", "little"]
+
 
 class Span(msgspec.Struct, frozen=True):
-    """Extent of a value: counted by an integer in front, fixed, the rest of the run, or to a terminator."""
+    """Extent of a value.
 
-    kind: Literal["prefix", "fixed", "rest", "until"]
+    ``prefix``: counted by a big-endian integer of `octets` octets in front. ``fixed``: `octets`. ``rest``: the
+    rest of the run but its last `octets` octets. ``until``: up to the octets `until`. ``counted``: counted by a
+    `Counter` of the run.
+    """
+
+    kind: Literal["prefix", "fixed", "rest", "until", "counted"]
     octets: int = 0
     until: bytes = b""
 
@@ -35,11 +42,53 @@ class Keyword(msgspec.Struct, frozen=True):
     options: tuple[str, ...]
 
 
-class Integer(msgspec.Struct, frozen=True):
-    """Unsigned big-endian integer. `members` are its allowed values; empty allows any value."""
+class Integer(msgspec.Struct, frozen=True, tag="integer", tag_field="coding", omit_defaults=True):
+    """Integer of 1 to 8 octets. `members` are its allowed values; empty allows any value."""
 
     octets: int
     members: tuple[int, ...] = ()
+    order: Order = "big"
+    signed: bool = False
+
+
+class Float(msgspec.Struct, frozen=True, tag="float", tag_field="coding", omit_defaults=True):
+    """Floating-point number of IEEE 754 in 4 or 8 octets."""
+
+    octets: Literal[4, 8]
+    order: Order = "big"
+
+
+class Boolean(msgspec.Struct, frozen=True, tag="boolean", tag_field="coding", omit_defaults=True):
+    """Integer of `octets` octets that is 0 for False or 1 for True."""
+
+    octets: int = 1
+    order: Order = "big"
+
+
+class Varint(msgspec.Struct, frozen=True, tag="varint", tag_field="coding", omit_defaults=True):
+    """Integer of one to `maximum` octets with 7 bits in each; the high bit is set but in the last.
+
+    `order` is that of the groups. `signed` is how negative numbers are written; None for unsigned.
+    """
+
+    order: Order = "little"
+    maximum: int = 10
+    signed: Literal["zigzag", "complement"] | None = None
+
+
+class Digits(msgspec.Struct, frozen=True, tag="digits", tag_field="coding", omit_defaults=True):
+    """Integer as text: `minimum` to `maximum` digits of base 10 or 16, up to the first octet that is none."""
+
+    base: Literal[10, 16] = 10
+    minimum: int = 1
+    maximum: int = 20
+    signed: bool = False
+
+
+class Uuid(msgspec.Struct, frozen=True):
+    """UUID of 16 octets; with ``little``, its first three parts are little-endian."""
+
+    order: Order = "big"
 
 
 class Text(msgspec.Struct, frozen=True):
@@ -63,10 +112,27 @@ class Octets(msgspec.Struct, frozen=True):
 
 
 class Padding(msgspec.Struct, frozen=True):
-    """Octets without meaning, written as `fill`."""
+    """Octets without meaning, written as `fill`: `octets`, or up to a `multiple` from the start of the run."""
 
     octets: int
     fill: bytes
+    multiple: int = 0
+
+
+class Counter(msgspec.Struct, frozen=True):
+    """Number of the octets or items of the later fields `counts` of the run, plus `plus`."""
+
+    number: Integer | Varint | Digits
+    counts: tuple[str, ...]
+    plus: int = 0
+
+
+class Checksum(msgspec.Struct, frozen=True):
+    """Checksum of the octets of the fields `over` of the run."""
+
+    number: Integer
+    algorithm: str
+    over: tuple[str, ...]
 
 
 class Size(msgspec.Struct, frozen=True):
@@ -88,6 +154,8 @@ class ListOf(msgspec.Struct, frozen=True):
     count_octets: int
     element: Element
     minimum: int = 0
+    counted: bool = False
+    """A `Counter` of the run counts the elements."""
 
 
 class Pairs(msgspec.Struct, frozen=True):
@@ -104,6 +172,8 @@ class Pairs(msgspec.Struct, frozen=True):
     rule: str | None = None
     """Grammar rule of one entry, if it has a name."""
     minimum: int = 0
+    counted: bool = False
+    """A `Counter` of the run counts the pairs."""
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -121,8 +191,10 @@ class Union(msgspec.Struct, frozen=True):
     tags: tuple[bytes, ...]
 
 
-Element = Integer | Text | Octets | ListOf | Pairs | Record | Union
-Type = Constant | Keyword | Padding | Size | Json | Element
+Coding = Integer | Float | Boolean | Varint | Digits
+"""How a number is written."""
+Element = Coding | Uuid | Text | Octets | ListOf | Pairs | Record | Union
+Type = Constant | Keyword | Padding | Size | Counter | Checksum | Json | Element
 
 
 class Field(msgspec.Struct, frozen=True):
@@ -140,7 +212,7 @@ class Field(msgspec.Struct, frozen=True):
     @property
     def implied(self) -> bool:
         """Whether the octets are computed from other fields, so the class has no such attribute."""
-        return isinstance(self.type, Constant | Padding | Size)
+        return isinstance(self.type, Constant | Padding | Size | Counter | Checksum)
 
 
 class Presence(msgspec.Struct, frozen=True):

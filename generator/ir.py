@@ -25,16 +25,20 @@ IR_VERSION = 3
 """Raised whenever a reader of the JSON form would have to change."""
 
 
+Order = Literal["big", "little"]
+"""Byte order: the most or the least significant octet first."""
+
+
 class Length(msgspec.Struct, frozen=True):
     """Number of octets of a value.
 
     ``prefix``: a big-endian unsigned integer of `octets` octets (1 to 8) before the value counts
-    them. ``fixed``: always `octets`. ``rest``: the rest of the run (`octets` is 0). ``until``: up
-    to the first occurrence of the octets `until` (hexadecimal), which are the constant after the
-    value (text only).
+    them. ``fixed``: always `octets`. ``rest``: the rest of the run but its last `octets` octets.
+    ``until``: up to the first occurrence of the octets `until` (hexadecimal), which are the constant
+    after the value (text only). ``counted``: a `CounterType` of the same run counts them.
     """
 
-    kind: Literal["prefix", "fixed", "rest", "until"]
+    kind: Literal["prefix", "fixed", "rest", "until", "counted"]
     octets: int = 0
     until: str = ""
 
@@ -59,7 +63,7 @@ class KeywordType(msgspec.Struct, frozen=True, tag="keyword", tag_field="type"):
 
 
 class IntegerType(msgspec.Struct, frozen=True, tag="integer", tag_field="type"):
-    """An unsigned big-endian integer of `octets` octets, 1 to 8.
+    """An integer of `octets` octets, 1 to 8; a signed one is in two's complement.
 
     `enum` names the enumeration of the permitted values. `values` are permitted values without names
     (``%x00 / %x01``); empty for any value.
@@ -69,6 +73,53 @@ class IntegerType(msgspec.Struct, frozen=True, tag="integer", tag_field="type"):
     enum: str | None = None
     bitmask: bool = False
     values: tuple[int, ...] = ()
+    order: Order = "big"
+    signed: bool = False
+
+
+class FloatType(msgspec.Struct, frozen=True, tag="float", tag_field="type"):
+    """A floating-point number of IEEE 754 in 4 or 8 octets."""
+
+    octets: Literal[4, 8]
+    order: Order = "big"
+
+
+class BooleanType(msgspec.Struct, frozen=True, tag="boolean", tag_field="type"):
+    """An integer of `octets` octets that is 0 for False or 1 for True."""
+
+    octets: int = 1
+    order: Order = "big"
+
+
+class VarintType(msgspec.Struct, frozen=True, tag="varint", tag_field="type"):
+    """An integer of one to `maximum` octets, at most 10, with 7 bits in each; the high bit is set but in the last.
+
+    `order` is that of the groups of 7 bits: ``little`` is LEB128, as in MQTT and Protocol Buffers.
+    `signed`: ``zigzag`` maps 0, -1, 1, -2 to 0, 1, 2, 3; ``complement`` is signed LEB128.
+    """
+
+    order: Order = "little"
+    maximum: int = 10
+    signed: Literal["zigzag", "complement"] | None = None
+
+
+class DigitsType(msgspec.Struct, frozen=True, tag="digits", tag_field="type"):
+    """An integer as text: `minimum` to `maximum` digits, at most 20, up to the first octet that is none.
+
+    `base` is 10 or 16; a signed number may begin with ``-``. It is written with leading zeros only up to
+    `minimum` digits, hexadecimal ones in lower case.
+    """
+
+    base: Literal[10, 16] = 10
+    minimum: int = 1
+    maximum: int = 20
+    signed: bool = False
+
+
+class UuidType(msgspec.Struct, frozen=True, tag="uuid", tag_field="type"):
+    """A UUID of 16 octets (RFC 9562); with ``little``, its first three parts are little-endian."""
+
+    order: Order = "big"
 
 
 class TextType(msgspec.Struct, frozen=True, tag="text", tag_field="type"):
@@ -96,10 +147,15 @@ class OctetsType(msgspec.Struct, frozen=True, tag="octets", tag_field="type"):
 
 
 class PaddingType(msgspec.Struct, frozen=True, tag="padding", tag_field="type"):
-    """Octets without meaning: any value is read; `octets` times the octet `fill` is written."""
+    """Octets without meaning: any value is read; `octets` times the octet `fill` is written.
+
+    With `multiple`, there are as many as it takes for the position in the frame or record to be a
+    multiple of it; `octets` is 0.
+    """
 
     octets: int
     fill: str = "00"
+    multiple: int = 0
 
 
 class SizeForm(msgspec.Struct, frozen=True):
@@ -119,6 +175,30 @@ class SizeType(msgspec.Struct, frozen=True, tag="size", tag_field="type"):
     forms: tuple[SizeForm, ...]
 
 
+class CounterType(msgspec.Struct, frozen=True, tag="counter", tag_field="type"):
+    """Number of octets, or of items, of the adjacent fields `counts` that follow in the run, plus `plus`.
+
+    One field of text or octets has the length ``counted``, and a list or pairs have `counted`. Of several
+    fields, or one of another type, the octets are counted; the last of them may be open.
+    """
+
+    number: IntegerType | VarintType | DigitsType
+    counts: tuple[str, ...]
+    plus: int = 0
+
+
+class ChecksumType(msgspec.Struct, frozen=True, tag="checksum", tag_field="type"):
+    """Checksum of the octets of the fields `over` of the same run, in the order of the run.
+
+    `algorithm` is a name of `specwire.generated.checksums`, or ``module:function`` for a function from octets to
+    an integer.
+    """
+
+    number: IntegerType
+    algorithm: str
+    over: tuple[str, ...]
+
+
 class JsonType(msgspec.Struct, frozen=True, tag="json", tag_field="type"):
     """The rest of a frame as UTF-8 JSON text, kept as text; ``strict`` decoding requires an object."""
 
@@ -133,6 +213,8 @@ class ListType(msgspec.Struct, frozen=True, tag="list", tag_field="type"):
     count_octets: int
     element: Element
     minimum: int = 0
+    counted: bool = False
+    """A `CounterType` of the run counts the elements."""
 
 
 class PairsType(msgspec.Struct, frozen=True, tag="pairs", tag_field="type"):
@@ -149,6 +231,8 @@ class PairsType(msgspec.Struct, frozen=True, tag="pairs", tag_field="type"):
     split: Literal["first", "last"] | None = None
     rule: str | None = None
     minimum: int = 0
+    counted: bool = False
+    """A `CounterType` of the run counts the pairs."""
 
 
 class RecordType(msgspec.Struct, frozen=True, tag="record", tag_field="type"):
@@ -176,10 +260,12 @@ class UnionType(msgspec.Struct, frozen=True, tag="union", tag_field="type"):
     tags: tuple[str, ...]
 
 
-Element = IntegerType | TextType | OctetsType | ListType | PairsType | RecordType | UnionType
+NumberType = IntegerType | FloatType | BooleanType | VarintType | DigitsType
+
+Element = NumberType | UuidType | TextType | OctetsType | ListType | PairsType | RecordType | UnionType
 """The types of list elements."""
 
-Type = ConstantType | KeywordType | PaddingType | SizeType | JsonType | Element
+Type = ConstantType | KeywordType | PaddingType | SizeType | CounterType | ChecksumType | JsonType | Element
 
 Default = int | str | tuple[()] | None
 
@@ -221,7 +307,7 @@ class Field(msgspec.Struct, frozen=True):
     @property
     def implied(self) -> bool:
         """Whether the octets follow from the rest of the message, so that the class has no such field."""
-        return isinstance(self.type, ConstantType | PaddingType | SizeType)
+        return isinstance(self.type, ConstantType | PaddingType | SizeType | CounterType | ChecksumType)
 
 
 class Always(msgspec.Struct, frozen=True, tag="always", tag_field="presence"):

@@ -15,7 +15,6 @@ from specwire.generator.emit.decoding import (
 )
 from specwire.generator.emit.decoding_frames import copy_parameter, heads
 from specwire.generator.emit.encoding import encode_body, record_writer, union_writer
-from specwire.generator.emit.layout import selected
 from specwire.generator.emit.python import (
     annotation,
     announcing_bits,
@@ -31,6 +30,7 @@ from specwire.generator.emit.records import function_name, lends_slices, records
 from specwire.generator.emit.write import Emitter, header, render
 from specwire.generator.names import snake_case
 from specwire.generator.passes.shapes import readers, takes_sender
+from specwire.generator.plan.layouts import selected
 
 _HELPERS = (
     "OCTETS",

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from specwire.generator import ir
 from specwire.generator.emit.java_source import Call, java_list, java_string
-from specwire.generator.emit.layout import selected
 from specwire.generator.passes.shapes import role_letters, takes_sender, weight
+from specwire.generator.plan.layouts import selected
 
 
 def selection_calls(protocol: ir.Protocol) -> tuple[str, list[Call]]:

@@ -15,8 +15,8 @@ import msgspec
 
 from specwire.generator import ir
 from specwire.generator.emit.java_layout import members
-from specwire.generator.emit.layout import selected
 from specwire.generator.emit.python import announcing_bits
+from specwire.generator.plan.layouts import selected
 
 WORD = 8
 """Largest number of octets that are compared as one number."""

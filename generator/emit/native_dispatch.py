@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from itertools import groupby
 
 from specwire.generator import ir
-from specwire.generator.emit.layout import selected
 from specwire.generator.emit.native_types import literal
 from specwire.generator.emit.python import Lines
 from specwire.generator.passes.shapes import role_letters, takes_sender, weight
+from specwire.generator.plan.layouts import selected
 
 
 def kind_function(protocol: ir.Protocol) -> str:

@@ -25,6 +25,7 @@ class Step(StrEnum):
     BLOCKS = "blocks"
     TREE = "tree"
     IR = "ir"
+    PLAN = "plan"
     MACHINE = "machine"
     BUILDS = "builds"
 
@@ -34,8 +35,8 @@ def command(
         Step,
         typer.Argument(
             help="blocks: what import cuts out of a document; tree: a protocol's rules as resolved; "
-            "ir: its messages, frames and fields; machine: its dialogs; builds: what its package runs in, C or "
-            "Python."
+            "ir: its messages, frames and fields; plan: the operations that read and write them; machine: its "
+            "dialogs; builds: what its package runs in, C or Python."
         ),
     ],
     subject: Annotated[
@@ -57,7 +58,7 @@ def command(
     format: Annotated[Format, typer.Option(help="machine: how the dialogs are drawn.")] = Format.TABLE,
     json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False,
 ) -> None:
-    """Print the blocks of a document, or a protocol's resolved rules, IR, dialogs or build."""
+    """Print the blocks of a document, or a protocol's resolved rules, IR, plan, dialogs or build."""
     if step is Step.BUILDS:
         from specwire.runtime.cli.show_builds import show_builds
 
@@ -71,6 +72,8 @@ def command(
     (compiled,) = compile_all(protocol_folders(grammars_folder(grammars), [subject]))
     if step is Step.TREE:
         show_rules(compiled, json=json)
+    elif step is Step.PLAN:
+        show_plan(compiled, json=json)
     elif step is Step.MACHINE:
         show_machine(compiled.protocol, dialog=dialog, role=role, reading=reading, format=format, json=json)
     elif json:
@@ -81,6 +84,32 @@ def command(
         from specwire.runtime.cli.ir_text import print_ir
 
         print_ir(compiled.protocol)
+
+
+def show_plan(compiled: Compilation, *, json: bool) -> None:
+    """Print the operations that read and write each message; octets in JSON are hexadecimal."""
+    from specwire.generator.plan import plan_of
+    from specwire.generator.plan.text import write_plan
+
+    plan = plan_of(compiled.protocol)
+    if json:
+        import msgspec
+
+        print_json(_hexadecimal(msgspec.to_builtins(plan, builtin_types=(bytes,))))
+    else:
+        sys.stdout.write(write_plan(plan))
+
+
+def _hexadecimal(value: Any) -> Any:
+    """Return plain data with octets as hexadecimal text."""
+    match value:
+        case bytes():
+            return value.hex()
+        case dict():
+            return {key: _hexadecimal(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_hexadecimal(item) for item in value]
+    return value
 
 
 def show_blocks(document: Path, *, json: bool) -> None:

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 
 from specwire.generator import ir
 from specwire.generator.dialogs import Dialog
-from specwire.generator.emit.layout import selected
 from specwire.generator.emit.python import announcing_bits, fixed_size
 from specwire.generator.emit.wireshark.fields import WIDEST, Fields
 from specwire.generator.emit.wireshark.lua import Lua
 from specwire.generator.passes.shapes import takes_sender, weight
+from specwire.generator.plan.layouts import selected
 
 Table = dict[str, Lua]
 

@@ -1,0 +1,216 @@
+"""Layout of a protocol: the IR without names and meanings that only people read.
+
+The layout is the data in a package's ``layout.py``, and the input of `specwire.generated.plan.lower`. Its types are
+those of `specwire.generated.layout`.
+"""
+
+from __future__ import annotations
+
+from specwire.generator import ir
+from specwire.generator.passes.shapes import role_letters, takes_sender, weight
+from specwire.generator.support import layout
+
+
+def layout_of(protocol: ir.Protocol) -> layout.ProtocolLayout:
+    """Return the layout of all messages of a protocol."""
+    by_sender = takes_sender(protocol)
+    return layout.ProtocolLayout(
+        protocol.name,
+        protocol.edition,
+        tuple((selector.frame, selector.octets) for selector in protocol.selectors),
+        tuple(_Layouts(protocol, message).message() for message in protocol.messages),
+        announcing_bits(protocol),
+        _shapes(protocol, by_sender=by_sender),
+        role_letters(protocol) if by_sender else (),
+        protocol.redact,
+    )
+
+
+def announcing_bits(protocol: ir.Protocol) -> int:
+    """Return the bits of the flags octet that announce parts."""
+    bits = 0
+    for flag in protocol.flags:
+        bits |= flag.value if flag.announces else 0
+    return bits
+
+
+def selected(message: ir.Message, protocol: ir.Protocol) -> tuple[tuple[bytes, ...], ...]:
+    """Return the octets at the selectors in a message: for each spelling of its tag, one piece each.
+
+    Empty if patterns tell messages apart.
+    """
+    found: list[tuple[bytes, ...]] = []
+    if not protocol.selectors or any(selector.pattern for selector in protocol.selectors):
+        return ()
+    for tag in message.tags:
+        octets = bytes.fromhex(tag)
+        pieces: list[bytes] = []
+        for selector in protocol.selectors:
+            size = selector.octets or _frame_size(message, selector.frame, octets)
+            pieces.append(octets[:size])
+            octets = octets[size:]
+        found.append(tuple(pieces))
+    return tuple(found)
+
+
+def _frame_size(message: ir.Message, index: int, octets: bytes) -> int:
+    """Return the length of the spelling with which `octets` begin, in a frame that is one constant."""
+    part = message.parts[index]
+    assert isinstance(part, ir.Frame)
+    type = part.fields[0].type
+    options = [type.octets] if isinstance(type, ir.ConstantType) else []
+    if isinstance(type, ir.KeywordType):
+        options = [option.encode() for option in type.options]
+    return next(len(option) for option in options if octets.startswith(option))
+
+
+def _shapes(protocol: ir.Protocol, *, by_sender: bool) -> tuple[tuple[str, layout.Shape], ...]:
+    """Return the shapes with their message classes, the most specific first."""
+    rows = [(message.class_name, shape) for message in protocol.messages for shape in message.shapes]
+    rows.sort(key=lambda row: -weight(row[1]))
+    return tuple((name, _shape(shape, by_sender=by_sender)) for name, shape in rows)
+
+
+def _shape(shape: ir.Shape, *, by_sender: bool) -> layout.Shape:
+    heads = tuple((head.octets, head.whole) for head in shape.frames)
+    senders = shape.senders if by_sender else ()
+    by_octets = bool(senders) and not shape.needs_sender
+    return layout.Shape(heads, shape.least, shape.most, senders, by_octets)
+
+
+class _Layouts:
+    """Conversion of one message to its layout."""
+
+    def __init__(self, protocol: ir.Protocol, message: ir.Message) -> None:
+        self.protocol = protocol
+        self.source = message
+
+    def message(self) -> layout.MessageLayout:
+        message = self.source
+        patterned = any(selector.pattern for selector in self.protocol.selectors)
+        return layout.MessageLayout(
+            message.name,
+            message.class_name,
+            selected(message, self.protocol),
+            tuple(map(self.part, message.parts)),
+            message.tags if patterned else (),
+        )
+
+    def part(self, part: ir.Part) -> layout.Part:
+        match part:
+            case ir.Frame(name=name, fields=fields, presence=presence, letter=letter):
+                return layout.Frame(name, tuple(map(self.field, fields)), _presence(presence), letter)
+            case ir.Stack(name=name, field=field, presence=presence, letter=letter):
+                return layout.Stack(name, self.field(field), _presence(presence), letter)
+            case ir.Rest(name=name, field=field):
+                return layout.Rest(name, self.field(field))
+
+    def field(self, field: ir.Field, owner: str = "") -> layout.Field:
+        """Return a field; `owner` is the rule of the record that contains it."""
+        rule = field.rule or owner or self.source.name
+        flags = isinstance(field.type, ir.IntegerType) and field.type.bitmask
+        return layout.Field(field.name, field.attribute, rule, self.type(field.type), flags, field.optional)
+
+    def type(self, type: ir.Type) -> layout.Type:
+        match type:
+            case ir.ConstantType(octets=octets):
+                return layout.Constant(octets, constant_words(type))
+            case ir.KeywordType(options=options):
+                return layout.Keyword(options)
+            case ir.PaddingType(octets=number, fill=fill, multiple=multiple):
+                return layout.Padding(number, bytes.fromhex(fill), multiple)
+            case ir.CounterType(number=number, counts=counts, plus=plus):
+                coding = self.number(number)
+                assert isinstance(coding, layout.Integer | layout.Varint | layout.Digits)
+                return layout.Counter(coding, counts, plus)
+            case ir.ChecksumType(number=number, algorithm=algorithm, over=over):
+                return layout.Checksum(self.integer(number), algorithm, over)
+            case ir.SizeType(forms=forms):
+                return layout.Size(tuple((bytes.fromhex(form.tag), form.octets) for form in forms))
+            case ir.JsonType():
+                return layout.Json()
+            case _:
+                return self.element(type)
+
+    def element(self, type: ir.Element) -> layout.Element:
+        match type:
+            case ir.UuidType(order=order):
+                return layout.Uuid(order)
+            case ir.TextType():
+                return _text(type)
+            case ir.OctetsType(length=length, minimum=minimum, maximum=maximum):
+                return layout.Octets(_span(length), minimum, maximum)
+            case ir.ListType(count_octets=count, element=element, minimum=minimum):
+                return layout.ListOf(count, self.element(element), minimum, type.counted)
+            case ir.PairsType():
+                return self.pairs(type)
+            case ir.RecordType():
+                return self.record(type)
+            case ir.UnionType(options=options, tags=tags):
+                return layout.Union(tuple(map(self.record, options)), tuple(map(bytes.fromhex, tags)))
+            case _:
+                return self.number(type)
+
+    def number(self, type: ir.NumberType) -> layout.Coding:
+        match type:
+            case ir.IntegerType():
+                return self.integer(type)
+            case ir.FloatType(octets=octets, order=order):
+                return layout.Float(octets, order)
+            case ir.BooleanType(octets=octets, order=order):
+                return layout.Boolean(octets, order)
+            case ir.VarintType(order=order, maximum=maximum, signed=signed):
+                return layout.Varint(order, maximum, signed)
+            case ir.DigitsType(base=base, minimum=minimum, maximum=maximum, signed=signed):
+                return layout.Digits(base, minimum, maximum, signed)
+
+    def integer(self, type: ir.IntegerType) -> layout.Integer:
+        return layout.Integer(type.octets, members_of(type, self.protocol), type.order, type.signed)
+
+    def pairs(self, type: ir.PairsType) -> layout.Pairs:
+        value: layout.Text | layout.Octets | None = None
+        match type.value:
+            case ir.TextType() as text:
+                value = _text(text)
+            case ir.OctetsType(length=length, minimum=minimum, maximum=maximum):
+                value = layout.Octets(_span(length), minimum, maximum)
+        return layout.Pairs(
+            type.count_octets, _text(type.name), value, type.split, type.rule, type.minimum, type.counted
+        )
+
+    def record(self, type: ir.RecordType) -> layout.Record:
+        fields = tuple(self.field(field, type.rule or "") for field in type.fields)
+        return layout.Record(type.class_name, fields, type.rule)
+
+
+def constant_words(type: ir.ConstantType) -> str:
+    """Return a constant as errors print it."""
+    if type.text is not None:
+        return repr(type.text)
+    return f"0x{type.hex}" if type.hex else "nothing"
+
+
+def members_of(type: ir.IntegerType, protocol: ir.Protocol) -> tuple[int, ...]:
+    """Return the allowed values of an integer; empty if any value is allowed."""
+    named = next((enum.members for enum in protocol.enums if enum.name == type.enum), ())
+    return tuple(value for _, value in named) or type.values
+
+
+def _presence(presence: ir.Presence) -> layout.Presence:
+    match presence:
+        case ir.Always(mask=mask, value=value):
+            return layout.Presence("always", mask, value)
+        case ir.Announced(mask=mask, value=value):
+            return layout.Presence("announced", mask, value)
+        case ir.Counted():
+            return layout.Presence("counted")
+
+
+def _text(type: ir.TextType) -> layout.Text:
+    pattern = None if type.pattern is None else type.pattern.encode("latin-1")
+    padding = None if type.padding is None else bytes.fromhex(type.padding)
+    return layout.Text(_span(type.length), pattern, type.terminated, padding)
+
+
+def _span(length: ir.Length) -> layout.Span:
+    return layout.Span(length.kind, length.octets, bytes.fromhex(length.until))
