@@ -1,0 +1,135 @@
+# Written by specwire from generator/support/named_plan.py. Do not edit; change that file and run `make generate`.
+"""Plan of a protocol with the names that error messages print.
+
+The plan has slots, and the layout has the name and the rule of the field in each slot. Both are found together here,
+once for each protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+import msgspec
+from specwire.generated.layout import (
+    Field,
+    Frame,
+    ListOf,
+    MessageLayout,
+    ProtocolLayout,
+    Record,
+    Type,
+    Union,
+)
+from specwire.generated.plan import (
+    Body,
+    Choose,
+    Expect,
+    Fixed,
+    Loop,
+    Mark,
+    MessagePlan,
+    Nest,
+    Number,
+    Optional,
+    Pad,
+    Part,
+    RecordPlan,
+    Region,
+    Sized,
+    TakeOctets,
+    TakeText,
+    Verify,
+    Word,
+    lower,
+)
+
+Value = Expect | Number | TakeText | TakeOctets | Word | Pad | Loop | Nest | Choose | Sized
+"""Operation on the value in one slot."""
+
+
+class NamedMessage(msgspec.Struct, frozen=True):
+    """Operations of one message, and its fields by their slots."""
+
+    layout: MessageLayout
+    plan: MessagePlan
+    titles: tuple[tuple[Field | None, str], ...]
+    """For each part, its only field and that field's name; the part's own name if it has several fields."""
+    fields: Mapping[str, Field]
+    records: Mapping[str, Mapping[str, Field]]
+    """For each class of a record, its fields by their slots."""
+
+    @property
+    def name(self) -> str:
+        """Name in the grammar."""
+        return self.layout.name
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Frames in order."""
+        return self.plan.parts
+
+
+class NamedPlan(msgspec.Struct, frozen=True):
+    """Messages of a protocol by class, and the records in them by class."""
+
+    layout: ProtocolLayout
+    messages: Mapping[str, NamedMessage]
+    records: Mapping[str, RecordPlan]
+
+
+@lru_cache(maxsize=64)
+def named_plan(layout: ProtocolLayout) -> NamedPlan:
+    """Return the plan of a protocol; it is lowered once."""
+    plan = lower(layout)
+    messages = {
+        message.class_name: _message(message, named)
+        for message, named in zip(layout.messages, plan.messages, strict=True)
+    }
+    return NamedPlan(layout, messages, {record.class_name: record for record in plan.records})
+
+
+def values(body: Body) -> Iterator[Value]:
+    """Yield the operations of a run that have a slot, also those inside operations that group others."""
+    for op in body:
+        match op:
+            case Fixed() | Region() | Optional():
+                yield from values(op.body)
+            case Sized():
+                yield op
+                yield from values(op.body)
+            case Mark() | Verify():
+                pass
+            case _:
+                yield op
+
+
+def _message(message: MessageLayout, plan: MessagePlan) -> NamedMessage:
+    titles: list[tuple[Field | None, str]] = []
+    fields: list[Field] = []
+    for part in message.parts:
+        inside = part.fields if isinstance(part, Frame) else (part.field,)
+        titles.append((inside[0], inside[0].name) if len(inside) == 1 else (None, part.name))
+        fields += inside
+    records: dict[str, Mapping[str, Field]] = {}
+    for field in fields:
+        _collect(field.type, records)
+    return NamedMessage(message, plan, tuple(titles), _by_slot(fields), records)
+
+
+def _collect(type: Type, records: dict[str, Mapping[str, Field]]) -> None:
+    """Add the records inside a value."""
+    match type:
+        case ListOf(element=element):
+            _collect(element, records)
+        case Union(options=options):
+            for option in options:
+                _collect(option, records)
+        case Record(class_name=class_name, fields=fields) if class_name not in records:
+            records[class_name] = _by_slot(fields)
+            for field in fields:
+                _collect(field.type, records)
+
+
+def _by_slot(fields: list[Field] | tuple[Field, ...]) -> Mapping[str, Field]:
+    return {field.attribute: field for field in fields}

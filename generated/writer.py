@@ -1,0 +1,468 @@
+# Written by specwire from generator/support/writer.py. Do not edit; change that file and run `make generate`.
+"""Encoding of values with full checks, operation by operation: the slow path of encoding.
+
+A value is refused in two cases:
+
+- It has no octets: wrong type, out of range, too long for the number that says its length.
+- Its octets would decode to something else: a NUL in a NUL-terminated text, ``=`` in a name that
+  ``=`` ends, padding at the end of a padded text, a value after an omitted one.
+
+Numbers that follow from other octets (lengths, counts, sizes, checksums) are written when those are known.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import index
+from reprlib import repr as shorten
+from typing import Any, NoReturn, SupportsIndex
+from uuid import UUID
+
+from specwire.generated.checksums import checksum
+from specwire.generated.errors import EncodeError, Kind
+from specwire.generated.layout import (
+    Boolean,
+    Coding,
+    Digits,
+    Field,
+    Float,
+    Integer,
+    Varint,
+)
+from specwire.generated.named_plan import NamedMessage, NamedPlan
+from specwire.generated.numbers import digits, varint
+from specwire.generated.plan import (
+    ITEM,
+    NAME,
+    VALUE,
+    Body,
+    Choose,
+    Expect,
+    Extent,
+    Loop,
+    Mark,
+    Nest,
+    Number,
+    Optional,
+    Pad,
+    Region,
+    Sized,
+    TakeOctets,
+    TakeText,
+    Verify,
+    Visitor,
+    Word,
+)
+from specwire.generated.words import either, octets_word, show
+
+Pieces = list[tuple[Field, bytes]]
+"""Fields of a run, each with its octets."""
+
+
+@dataclass(slots=True)
+class _Run:
+    """Octets of a frame, a record or an item so far; `owner` has the values."""
+
+    owner: Any
+    fields: Mapping[str, Field]
+    path: str = ""
+    """Beginning of the paths of its fields."""
+    pieces: list[tuple[str, bytes]] = field(default_factory=list)
+    """Slots, each with its octets."""
+    open: dict[str, tuple[int, Number]] = field(default_factory=dict)
+    """Hidden slot -> index of its piece, whose octets are not known yet, and its operation."""
+    marks: dict[str, int] = field(default_factory=dict)
+    """Mark -> index of the next piece."""
+    checks: list[Verify] = field(default_factory=list)
+
+
+class Writer(Visitor):
+    """Encoder of the values of one message; tracks its position for error messages.
+
+    `home` is the module with the classes of the message and its records.
+    """
+
+    def __init__(self, plan: NamedPlan, message: NamedMessage, home: str, strict: bool) -> None:
+        self.plan = plan
+        self.message = message
+        self.home = home
+        self.strict = strict
+        self.field: Field | None = None
+        self.path = ""
+        self._rule: str | None = None
+        self._entry = ""
+        """Path of the innermost pair."""
+        self._split = ""
+        """How the text in the innermost loop is split."""
+        self._run = _Run(None, message.fields)
+
+    def move(self, field: Field | None, path: str) -> None:
+        """Name another field as the one that is written."""
+        self.field, self.path, self._rule = field, path, None
+
+    def refuse(self, kind: Kind, expected: str, found: str) -> NoReturn:
+        """Raise EncodeError for a fault at the current position."""
+        rule = self._rule or (self.field.rule if self.field else self.message.name)
+        raise EncodeError(
+            protocol=self.plan.layout.protocol, message_name=self.message.name, field=self.path, frame=None,
+            offset=None, kind=kind, expected=expected, found=found, rule=f"{self.plan.layout.edition} {rule}",
+        )  # fmt: skip
+
+    def run(self, body: Body, owner: object) -> Pieces:
+        """Return the octets of the fields of a frame, whose values are attributes of `owner`.
+
+        Raises:
+            EncodeError: a value does not fit.
+        """
+        fields = self.message.fields
+        pieces = self._written(body, _Run(owner, fields))
+        return [
+            (fields[slot], b"".join(octets for _, octets in group))
+            for slot, group in groupby(pieces, lambda piece: piece[0].removesuffix("#"))
+        ]
+
+    def item(self, body: Body, value: object) -> bytes:
+        """Return the octets of one of many values.
+
+        Raises:
+            EncodeError: the value does not fit.
+        """
+        return _joined(self._written(body, _Run(value, self._run.fields, self._run.path)))
+
+    def sequence(self, value: object) -> tuple[Any, ...]:
+        """Return a value that must be a tuple."""
+        if not isinstance(value, tuple):
+            self.refuse("count", "a tuple", describe(value))
+        return value
+
+    def _written(self, body: Body, run: _Run) -> list[tuple[str, bytes]]:
+        outer, self._run = self._run, run
+        self._check_omitted(body)
+        self.visit(body)
+        for op in run.checks:
+            self._write_checksum(op)
+        self._run = outer
+        return run.pieces
+
+    def _check_omitted(self, body: Body) -> None:
+        """Refuse a value after an omitted one."""
+        omitted = False
+        for op in _optional(body):
+            value = self._value(op.slot)
+            if omitted and value is not None:
+                self._enter(op.slot)
+                self.refuse("length", "None, as the field before it", describe(value))
+            omitted = value is None
+
+    def _enter(self, slot: str) -> None:
+        """Name the field of a slot; that of an item is named by its loop."""
+        name = slot.removesuffix("#")
+        if name in (NAME, VALUE):
+            self.path = f"{self._entry}.{name[1:-1]}"
+        elif name != ITEM:
+            field = self._run.fields[name]
+            self.move(field, self._run.path + field.name)
+
+    def _value(self, slot: str) -> Any:
+        owner = self._run.owner
+        if slot == ITEM:
+            return owner
+        if slot in (NAME, VALUE):
+            return owner[slot == VALUE]
+        return getattr(owner, slot)
+
+    def _add(self, slot: str, octets: bytes) -> None:
+        self._run.pieces.append((slot, octets))
+
+    # Constants and numbers
+
+    def expect(self, op: Expect) -> None:
+        """Write constant octets."""
+        self._add(op.slot, op.octets)
+
+    def word(self, op: Word) -> None:
+        """Write one of several words."""
+        self._enter(op.slot)
+        value = self._value(op.slot)
+        if value not in op.options:
+            self.refuse("constant", either(op.options), describe(value))
+        self._add(op.slot, self._encoded(value))
+
+    def pad(self, op: Pad) -> None:
+        """Write octets without meaning."""
+        position = len(_joined(self._run.pieces))
+        self._add(op.slot, op.fill * (-position % op.multiple if op.multiple else op.octets))
+
+    def number(self, op: Number) -> None:
+        """Write a number; leave room for one that follows from other octets."""
+        self._enter(op.slot)
+        if op.counts or op.checks:
+            self._run.open[op.slot] = len(self._run.pieces), op
+            self._add(op.slot, b"\0" * (op.coding.octets if isinstance(op.coding, Integer) else 0))
+        else:
+            self._add(op.slot, self._coded(op.coding, self._value(op.slot)))
+
+    def _coded(self, coding: Coding, value: Any) -> bytes:
+        match coding:
+            case Float(octets=octets, order=order):
+                try:
+                    return struct.pack(("<" if order == "little" else ">") + "fd"[octets // 8], value)
+                except (OverflowError, struct.error):
+                    self.refuse("range", f"a floating-point number of {octets} octets", describe(value))
+            case Boolean():
+                if value not in (False, True):
+                    self.refuse("range", "False or True", describe(value))
+            case _:
+                self._check_integer(coding, value)
+        return _integer(coding, value)
+
+    def _check_integer(self, coding: Integer | Varint | Digits, value: object) -> None:
+        if not isinstance(value, SupportsIndex):
+            self.refuse("range", "an integer", describe(value))
+        number, (least, most) = index(value), _limits(coding)
+        if not least <= number <= most:
+            found = str(number) if number.bit_length() <= 128 else describe(number)
+            self.refuse("range", f"{least} to {most}", found)
+        if isinstance(coding, Integer) and coding.members and number not in coding.members:
+            self.refuse("range", either(map(str, coding.members)), str(number))
+
+    def _count(self, slot: str, plus: int, number: int, *, entries: bool = False) -> None:
+        """Write the hidden number of octets, or of entries, in the room that was left for it."""
+        position, op = self._run.open[slot]
+        coding = op.coding
+        assert isinstance(coding, Integer | Varint | Digits)
+        most = _limits(coding)[1] - plus
+        if number > most:
+            kind: Kind = "count" if entries else "length"
+            self.refuse(kind, f"at most {most} {'entries' if entries else 'octets'}", str(number))
+        self._run.pieces[position] = slot, _integer(coding, number + plus)
+
+    # Texts and octets
+
+    def text(self, op: TakeText) -> None:
+        """Write a text, or a name and a value as one."""
+        self._enter(op.slot)
+        value = self._value(op.slot)
+        if op.json:
+            self._add(op.slot, self._encoded(value))
+        elif self._split in ("first", "last"):
+            self._add(op.slot, self._spanned(op.extent, self._divided(*value)))
+        else:
+            self._add(op.slot, self._text(op, value))
+
+    def _text(self, op: TakeText, value: object) -> bytes:
+        raw = self._encoded(value)
+        if op.terminated:
+            if b"\0" in raw:
+                self.refuse("text", "text without NUL", "0x00")
+            raw += b"\0" * self.strict
+        if op.padding is not None:
+            size = op.extent.octets
+            if len(raw) > size:
+                self.refuse("length", f"at most {octets_word(size)}", str(len(raw)))
+            if raw.endswith(op.padding):
+                expected = f"text that does not end with {show(op.padding)}, which fills it up"
+                self.refuse("text", expected, describe(value))
+            return raw.ljust(size, op.padding)
+        return self._spanned(op.extent, raw)
+
+    def _encoded(self, value: object) -> bytes:
+        if not isinstance(value, str):
+            self.refuse("text", "text", describe(value))
+        try:
+            return value.encode()
+        except UnicodeEncodeError as error:
+            self.refuse("text", "text that UTF-8 can write", repr(value[error.start : error.end]))
+
+    def octets(self, op: TakeOctets) -> None:
+        """Write opaque octets, or a UUID."""
+        self._enter(op.slot)
+        value = self._value(op.slot)
+        if op.uuid:
+            if not isinstance(value, UUID):
+                self.refuse("range", "a UUID", describe(value))
+            self._add(op.slot, value.bytes if op.uuid == "big" else value.bytes_le)
+            return
+        if not isinstance(value, bytes | bytearray | memoryview):
+            self.refuse("text", "octets", describe(value))
+        raw = bytes(value)
+        if op.extent.kind != "fixed" and len(raw) < op.minimum:
+            self.refuse("length", f"at least {octets_word(op.minimum)}", str(len(raw)))
+        if op.extent.kind != "fixed" and op.maximum is not None and len(raw) > op.maximum:
+            self.refuse("length", f"at most {octets_word(op.maximum)}", str(len(raw)))
+        self._add(op.slot, self._spanned(op.extent, raw))
+
+    def _spanned(self, extent: Extent, raw: bytes) -> bytes:
+        """Return octets that fit their extent; write the number that counts them."""
+        match extent.kind:
+            case "fixed" if len(raw) != extent.octets:
+                self.refuse("length", octets_word(extent.octets), str(len(raw)))
+            case "until" if (raw + extent.until).index(extent.until) != len(raw):
+                self.refuse("text", f"text without {show(extent.until)}", show(raw))
+            case "slot":
+                self._count(extent.slot, extent.plus, len(raw))
+        return raw
+
+    def _divided(self, name: object, value: object) -> bytes:
+        """Return name and value as one text; the side before the separator must not contain another ``=``."""
+        self.path = f"{self._entry}.name"
+        octets = self._encoded(name) + b"="
+        if self._split == "first" and octets.count(b"=") > 1:
+            self.refuse("text", "a name without '='", repr(name))
+        self.path = f"{self._entry}.value"
+        octets += (content := self._encoded(value))
+        if self._split == "last" and b"=" in content:
+            self.refuse("text", "a value without '='", repr(value))
+        self.path = self._entry
+        return octets
+
+    # Values with values inside
+
+    def loop(self, op: Loop) -> None:
+        """Write items."""
+        self._enter(op.slot)
+        field, path = self.field, self.path
+        items = self.sequence(self._value(op.slot))
+        if op.count:
+            self._count(op.count, op.plus, len(items), entries=True)
+        if len(items) < op.minimum:
+            self.refuse("count", f"at least {op.minimum}", str(len(items)))
+        outer, self._split = self._split, op.pairs
+        octets = b""
+        for number, item in enumerate(items):
+            self.move(field, f"{path}[{number}]")
+            if op.pairs:
+                self._entry, self._rule = self.path, op.rule
+                if not isinstance(item, tuple) or len(item) != 2:
+                    self.refuse("count", "a pair of name and value", describe(item))
+            octets += self.item(op.body, item)
+        self._split = outer
+        self.move(field, path)
+        self._add(op.slot, octets)
+
+    def nest(self, op: Nest) -> None:
+        """Write a record."""
+        self._record(op.slot, (op.record,))
+
+    def choose(self, op: Choose) -> None:
+        """Write one of several records."""
+        self._record(op.slot, [record for _, record in op.options])
+
+    def _record(self, slot: str, classes: Sequence[str]) -> None:
+        """Write a record; refuse a record of another package, even if its name matches."""
+        self._enter(slot)
+        field, path, value = self.field, self.path, self._value(slot)
+        found = value.__class__
+        if found.__module__ != self.home or found.__name__ not in classes:
+            self.refuse("tag", either(classes), describe(value))
+        run = _Run(value, self.message.records[found.__name__], f"{path}.")
+        octets = _joined(self._written(self.plan.records[found.__name__].body, run))
+        self.move(field, path)
+        self._add(slot, octets)
+
+    def optional(self, op: Optional) -> None:
+        """Write operations unless their value is None."""
+        if self._value(op.slot) is None:
+            return
+        position = len(self._run.pieces)
+        self.visit(op.body)
+        if not _joined(self._run.pieces[position:]):
+            self._enter(op.slot)
+            self.refuse("length", "at least 1 octet: without any it would be read as None", "0 octets")
+
+    def sized(self, op: Sized) -> None:
+        """Write operations, and their number of octets before them."""
+        position = len(self._run.pieces)
+        tag, octets = op.forms[0]
+        self._add(op.slot, tag + b"\0" * octets)
+        self.visit(op.body)
+        self._enter(op.slot)
+        self._run.pieces[position] = op.slot, self._size(op, len(_joined(self._run.pieces[position + 1 :])))
+
+    def _size(self, op: Sized, behind: int) -> bytes:
+        for tag, octets in op.forms:
+            if behind < 256**octets:
+                size = tag + behind.to_bytes(octets, "big")
+                # A size without a tag must not begin like another form.
+                if tag or not any(other and size.startswith(other) for other, _ in op.forms):
+                    return size
+        most = max(256**octets for _, octets in op.forms) - 1
+        self.refuse("length", f"at most {most} octets after it", str(behind))
+
+    def region(self, op: Region) -> None:
+        """Write operations, and the number that counts their octets before them."""
+        position = len(self._run.pieces)
+        self.visit(op.body)
+        self._enter(op.count)
+        self._count(op.count, op.plus, len(_joined(self._run.pieces[position:])))
+
+    # Checksums
+
+    def mark(self, op: Mark) -> None:
+        """Keep the position."""
+        self._run.marks[op.name] = len(self._run.pieces)
+
+    def verify(self, op: Verify) -> None:
+        """Leave the checksum for the end of the run, when all octets are known."""
+        self._run.checks.append(op)
+
+    def _write_checksum(self, op: Verify) -> None:
+        run = self._run
+        covered = b"".join(_joined(run.pieces[run.marks[begin] : run.marks[end]]) for begin, end in op.ranges)
+        position, number = run.open[op.slot]
+        self._enter(op.slot)
+        run.pieces[position] = op.slot, self._coded(number.coding, checksum(op.algorithm, covered))
+
+
+def describe(value: object) -> str:
+    """Return a value with its type, shortened; a number too long to print is not printed."""
+    if value is None:
+        return "None"
+    if isinstance(value, int) and value.bit_length() > 128:
+        return f"a number of {value.bit_length()} bits"
+    try:
+        return f"{type(value).__name__} {shorten(value)}"
+    except ValueError:  # A number too long to print, inside a sequence.
+        return type(value).__name__
+
+
+def _joined(pieces: Iterable[tuple[str, bytes]]) -> bytes:
+    return b"".join(octets for _, octets in pieces)
+
+
+def _optional(body: Body) -> Iterator[Optional]:
+    """Yield the operations of a run that may be omitted."""
+    for op in body:
+        match op:
+            case Optional():
+                yield op
+            case Sized() | Region():
+                yield from _optional(op.body)
+
+
+def _integer(coding: Coding, value: SupportsIndex) -> bytes:
+    """Return the octets of an integer that fits."""
+    match coding:
+        case Varint(order=order, maximum=maximum, signed=groups):
+            return varint(value, maximum, order, groups)
+        case Digits(base=base, minimum=minimum, maximum=maximum, signed=signed):
+            return digits(value, base, minimum, maximum, signed)
+        case Integer(octets=octets, order=order, signed=signed):
+            return index(value).to_bytes(octets, order, signed=signed)
+    return index(value).to_bytes(coding.octets, coding.order)
+
+
+def _limits(coding: Integer | Varint | Digits) -> tuple[int, int]:
+    """Return the least and the largest value."""
+    match coding:
+        case Digits(base=base, maximum=maximum, signed=signed):
+            most = base**maximum - 1
+            return (max(-most, -(2**63)), min(most, 2**63 - 1)) if signed else (0, min(most, 2**64 - 1))
+        case Varint(maximum=maximum):
+            bits = min(7 * maximum, 64)
+        case Integer(octets=octets):
+            bits = 8 * octets
+    return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if coding.signed else (0, 2**bits - 1)
