@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 import msgspec
+from specwire.generated import plan as ops
 from specwire.generated.layout import (
     Field,
     Frame,
@@ -21,30 +22,12 @@ from specwire.generated.layout import (
     Type,
     Union,
 )
-from specwire.generated.plan import (
-    Body,
-    Choose,
-    Expect,
-    Fixed,
-    Loop,
-    Mark,
-    MessagePlan,
-    Nest,
-    Number,
-    Optional,
-    Pad,
-    Part,
-    RecordPlan,
-    Region,
-    Sized,
-    TakeOctets,
-    TakeText,
-    Verify,
-    Word,
-    lower,
-)
+from specwire.generated.plan import lower
 
-Value = Expect | Number | TakeText | TakeOctets | Word | Pad | Loop | Nest | Choose | Sized
+Value = (
+    ops.Expect | ops.Number | ops.TakeText | ops.TakeOctets | ops.Word | ops.Pad | ops.Loop | ops.Nest
+    | ops.Choose | ops.Sized
+)  # fmt: skip
 """Operation on the value in one slot."""
 
 
@@ -52,7 +35,7 @@ class NamedMessage(msgspec.Struct, frozen=True):
     """Operations of one message, and its fields by their slots."""
 
     layout: MessageLayout
-    plan: MessagePlan
+    plan: ops.MessagePlan
     titles: tuple[tuple[Field | None, str], ...]
     """For each part, its only field and that field's name; the part's own name if it has several fields."""
     fields: Mapping[str, Field]
@@ -65,7 +48,7 @@ class NamedMessage(msgspec.Struct, frozen=True):
         return self.layout.name
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[ops.Part, ...]:
         """Frames in order."""
         return self.plan.parts
 
@@ -75,7 +58,7 @@ class NamedPlan(msgspec.Struct, frozen=True):
 
     layout: ProtocolLayout
     messages: Mapping[str, NamedMessage]
-    records: Mapping[str, RecordPlan]
+    records: Mapping[str, ops.RecordPlan]
 
 
 @lru_cache(maxsize=64)
@@ -89,22 +72,22 @@ def named_plan(layout: ProtocolLayout) -> NamedPlan:
     return NamedPlan(layout, messages, {record.class_name: record for record in plan.records})
 
 
-def values(body: Body) -> Iterator[Value]:
+def values(body: ops.Body) -> Iterator[Value]:
     """Yield the operations of a run that have a slot, also those inside operations that group others."""
     for op in body:
         match op:
-            case Fixed() | Region() | Optional():
+            case ops.Fixed() | ops.Region() | ops.Optional():
                 yield from values(op.body)
-            case Sized():
+            case ops.Sized():
                 yield op
                 yield from values(op.body)
-            case Mark() | Verify():
+            case ops.Mark() | ops.Verify():
                 pass
             case _:
                 yield op
 
 
-def _message(message: MessageLayout, plan: MessagePlan) -> NamedMessage:
+def _message(message: MessageLayout, plan: ops.MessagePlan) -> NamedMessage:
     titles: list[tuple[Field | None, str]] = []
     fields: list[Field] = []
     for part in message.parts:

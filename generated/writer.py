@@ -12,50 +12,25 @@ Numbers that follow from other octets (lengths, counts, sizes, checksums) are wr
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from operator import index
-from reprlib import repr as shorten
-from typing import Any, NoReturn, SupportsIndex
+from typing import Any, NoReturn
 from uuid import UUID
 
+from specwire.generated import plan as ops
 from specwire.generated.checksums import checksum
+from specwire.generated.codings import (
+    Countable,
+    NumberError,
+    describe,
+    limits,
+    write_number,
+)
 from specwire.generated.errors import EncodeError, Kind
-from specwire.generated.layout import (
-    Boolean,
-    Coding,
-    Digits,
-    Field,
-    Float,
-    Integer,
-    Varint,
-)
+from specwire.generated.layout import Coding, Field
 from specwire.generated.named_plan import NamedMessage, NamedPlan
-from specwire.generated.numbers import digits, varint
-from specwire.generated.plan import (
-    ITEM,
-    NAME,
-    VALUE,
-    Body,
-    Choose,
-    Expect,
-    Extent,
-    Loop,
-    Mark,
-    Nest,
-    Number,
-    Optional,
-    Pad,
-    Region,
-    Sized,
-    TakeOctets,
-    TakeText,
-    Verify,
-    Visitor,
-    Word,
-)
+from specwire.generated.plan import ITEM, NAME, VALUE, coded_octets
 from specwire.generated.words import either, octets_word, show
 
 Pieces = list[tuple[Field, bytes]]
@@ -72,14 +47,14 @@ class _Run:
     """Beginning of the paths of its fields."""
     pieces: list[tuple[str, bytes]] = field(default_factory=list)
     """Slots, each with its octets."""
-    open: dict[str, tuple[int, Number]] = field(default_factory=dict)
+    open: dict[str, tuple[int, ops.Number]] = field(default_factory=dict)
     """Hidden slot -> index of its piece, whose octets are not known yet, and its operation."""
     marks: dict[str, int] = field(default_factory=dict)
     """Mark -> index of the next piece."""
-    checks: list[Verify] = field(default_factory=list)
+    checks: list[ops.Verify] = field(default_factory=list)
 
 
-class Writer(Visitor):
+class Writer(ops.Visitor):
     """Encoder of the values of one message; tracks its position for error messages.
 
     `home` is the module with the classes of the message and its records.
@@ -111,7 +86,7 @@ class Writer(Visitor):
             offset=None, kind=kind, expected=expected, found=found, rule=f"{self.plan.layout.edition} {rule}",
         )  # fmt: skip
 
-    def run(self, body: Body, owner: object) -> Pieces:
+    def run(self, body: ops.Body, owner: object) -> Pieces:
         """Return the octets of the fields of a frame, whose values are attributes of `owner`.
 
         Raises:
@@ -124,7 +99,7 @@ class Writer(Visitor):
             for slot, group in groupby(pieces, lambda piece: piece[0].removesuffix("#"))
         ]
 
-    def item(self, body: Body, value: object) -> bytes:
+    def item(self, body: ops.Body, value: object) -> bytes:
         """Return the octets of one of many values.
 
         Raises:
@@ -138,7 +113,7 @@ class Writer(Visitor):
             self.refuse("count", "a tuple", describe(value))
         return value
 
-    def _written(self, body: Body, run: _Run) -> list[tuple[str, bytes]]:
+    def _written(self, body: ops.Body, run: _Run) -> list[tuple[str, bytes]]:
         outer, self._run = self._run, run
         self._check_omitted(body)
         self.visit(body)
@@ -147,7 +122,7 @@ class Writer(Visitor):
         self._run = outer
         return run.pieces
 
-    def _check_omitted(self, body: Body) -> None:
+    def _check_omitted(self, body: ops.Body) -> None:
         """Refuse a value after an omitted one."""
         omitted = False
         for op in _optional(body):
@@ -179,11 +154,11 @@ class Writer(Visitor):
 
     # Constants and numbers
 
-    def expect(self, op: Expect) -> None:
+    def expect(self, op: ops.Expect) -> None:
         """Write constant octets."""
         self._add(op.slot, op.octets)
 
-    def word(self, op: Word) -> None:
+    def word(self, op: ops.Word) -> None:
         """Write one of several words."""
         self._enter(op.slot)
         value = self._value(op.slot)
@@ -191,58 +166,41 @@ class Writer(Visitor):
             self.refuse("constant", either(op.options), describe(value))
         self._add(op.slot, self._encoded(value))
 
-    def pad(self, op: Pad) -> None:
+    def pad(self, op: ops.Pad) -> None:
         """Write octets without meaning."""
-        position = len(_joined(self._run.pieces))
-        self._add(op.slot, op.fill * (-position % op.multiple if op.multiple else op.octets))
+        octets = op.octets
+        if op.multiple:
+            octets = -len(_joined(self._run.pieces)) % op.multiple
+        self._add(op.slot, op.fill * octets)
 
-    def number(self, op: Number) -> None:
+    def number(self, op: ops.Number) -> None:
         """Write a number; leave room for one that follows from other octets."""
         self._enter(op.slot)
         if op.counts or op.checks:
             self._run.open[op.slot] = len(self._run.pieces), op
-            self._add(op.slot, b"\0" * (op.coding.octets if isinstance(op.coding, Integer) else 0))
+            self._add(op.slot, b"\0" * (coded_octets(op.coding) or 0))
         else:
             self._add(op.slot, self._coded(op.coding, self._value(op.slot)))
 
-    def _coded(self, coding: Coding, value: Any) -> bytes:
-        match coding:
-            case Float(octets=octets, order=order):
-                try:
-                    return struct.pack(("<" if order == "little" else ">") + "fd"[octets // 8], value)
-                except (OverflowError, struct.error):
-                    self.refuse("range", f"a floating-point number of {octets} octets", describe(value))
-            case Boolean():
-                if value not in (False, True):
-                    self.refuse("range", "False or True", describe(value))
-            case _:
-                self._check_integer(coding, value)
-        return _integer(coding, value)
-
-    def _check_integer(self, coding: Integer | Varint | Digits, value: object) -> None:
-        if not isinstance(value, SupportsIndex):
-            self.refuse("range", "an integer", describe(value))
-        number, (least, most) = index(value), _limits(coding)
-        if not least <= number <= most:
-            found = str(number) if number.bit_length() <= 128 else describe(number)
-            self.refuse("range", f"{least} to {most}", found)
-        if isinstance(coding, Integer) and coding.members and number not in coding.members:
-            self.refuse("range", either(map(str, coding.members)), str(number))
+    def _coded(self, coding: Coding, value: object) -> bytes:
+        try:
+            return write_number(coding, value)
+        except NumberError as error:
+            self.refuse(error.kind, error.expected, error.found)
 
     def _count(self, slot: str, plus: int, number: int, *, entries: bool = False) -> None:
         """Write the hidden number of octets, or of entries, in the room that was left for it."""
         position, op = self._run.open[slot]
-        coding = op.coding
-        assert isinstance(coding, Integer | Varint | Digits)
-        most = _limits(coding)[1] - plus
+        assert isinstance(op.coding, Countable)
+        most = limits(op.coding)[1] - plus
         if number > most:
             kind: Kind = "count" if entries else "length"
             self.refuse(kind, f"at most {most} {'entries' if entries else 'octets'}", str(number))
-        self._run.pieces[position] = slot, _integer(coding, number + plus)
+        self._run.pieces[position] = slot, write_number(op.coding, number + plus)
 
     # Texts and octets
 
-    def text(self, op: TakeText) -> None:
+    def text(self, op: ops.TakeText) -> None:
         """Write a text, or a name and a value as one."""
         self._enter(op.slot)
         value = self._value(op.slot)
@@ -253,7 +211,7 @@ class Writer(Visitor):
         else:
             self._add(op.slot, self._text(op, value))
 
-    def _text(self, op: TakeText, value: object) -> bytes:
+    def _text(self, op: ops.TakeText, value: object) -> bytes:
         raw = self._encoded(value)
         if op.terminated:
             if b"\0" in raw:
@@ -277,7 +235,7 @@ class Writer(Visitor):
         except UnicodeEncodeError as error:
             self.refuse("text", "text that UTF-8 can write", repr(value[error.start : error.end]))
 
-    def octets(self, op: TakeOctets) -> None:
+    def octets(self, op: ops.TakeOctets) -> None:
         """Write opaque octets, or a UUID."""
         self._enter(op.slot)
         value = self._value(op.slot)
@@ -295,7 +253,7 @@ class Writer(Visitor):
             self.refuse("length", f"at most {octets_word(op.maximum)}", str(len(raw)))
         self._add(op.slot, self._spanned(op.extent, raw))
 
-    def _spanned(self, extent: Extent, raw: bytes) -> bytes:
+    def _spanned(self, extent: ops.Extent, raw: bytes) -> bytes:
         """Return octets that fit their extent; write the number that counts them."""
         match extent.kind:
             case "fixed" if len(raw) != extent.octets:
@@ -321,7 +279,7 @@ class Writer(Visitor):
 
     # Values with values inside
 
-    def loop(self, op: Loop) -> None:
+    def loop(self, op: ops.Loop) -> None:
         """Write items."""
         self._enter(op.slot)
         field, path = self.field, self.path
@@ -343,11 +301,11 @@ class Writer(Visitor):
         self.move(field, path)
         self._add(op.slot, octets)
 
-    def nest(self, op: Nest) -> None:
+    def nest(self, op: ops.Nest) -> None:
         """Write a record."""
         self._record(op.slot, (op.record,))
 
-    def choose(self, op: Choose) -> None:
+    def choose(self, op: ops.Choose) -> None:
         """Write one of several records."""
         self._record(op.slot, [record for _, record in op.options])
 
@@ -363,7 +321,7 @@ class Writer(Visitor):
         self.move(field, path)
         self._add(slot, octets)
 
-    def optional(self, op: Optional) -> None:
+    def optional(self, op: ops.Optional) -> None:
         """Write operations unless their value is None."""
         if self._value(op.slot) is None:
             return
@@ -373,7 +331,7 @@ class Writer(Visitor):
             self._enter(op.slot)
             self.refuse("length", "at least 1 octet: without any it would be read as None", "0 octets")
 
-    def sized(self, op: Sized) -> None:
+    def sized(self, op: ops.Sized) -> None:
         """Write operations, and their number of octets before them."""
         position = len(self._run.pieces)
         tag, octets = op.forms[0]
@@ -382,7 +340,7 @@ class Writer(Visitor):
         self._enter(op.slot)
         self._run.pieces[position] = op.slot, self._size(op, len(_joined(self._run.pieces[position + 1 :])))
 
-    def _size(self, op: Sized, behind: int) -> bytes:
+    def _size(self, op: ops.Sized, behind: int) -> bytes:
         for tag, octets in op.forms:
             if behind < 256**octets:
                 size = tag + behind.to_bytes(octets, "big")
@@ -392,7 +350,7 @@ class Writer(Visitor):
         most = max(256**octets for _, octets in op.forms) - 1
         self.refuse("length", f"at most {most} octets after it", str(behind))
 
-    def region(self, op: Region) -> None:
+    def region(self, op: ops.Region) -> None:
         """Write operations, and the number that counts their octets before them."""
         position = len(self._run.pieces)
         self.visit(op.body)
@@ -401,15 +359,15 @@ class Writer(Visitor):
 
     # Checksums
 
-    def mark(self, op: Mark) -> None:
+    def mark(self, op: ops.Mark) -> None:
         """Keep the position."""
         self._run.marks[op.name] = len(self._run.pieces)
 
-    def verify(self, op: Verify) -> None:
+    def verify(self, op: ops.Verify) -> None:
         """Leave the checksum for the end of the run, when all octets are known."""
         self._run.checks.append(op)
 
-    def _write_checksum(self, op: Verify) -> None:
+    def _write_checksum(self, op: ops.Verify) -> None:
         run = self._run
         covered = b"".join(_joined(run.pieces[run.marks[begin] : run.marks[end]]) for begin, end in op.ranges)
         position, number = run.open[op.slot]
@@ -417,52 +375,15 @@ class Writer(Visitor):
         run.pieces[position] = op.slot, self._coded(number.coding, checksum(op.algorithm, covered))
 
 
-def describe(value: object) -> str:
-    """Return a value with its type, shortened; a number too long to print is not printed."""
-    if value is None:
-        return "None"
-    if isinstance(value, int) and value.bit_length() > 128:
-        return f"a number of {value.bit_length()} bits"
-    try:
-        return f"{type(value).__name__} {shorten(value)}"
-    except ValueError:  # A number too long to print, inside a sequence.
-        return type(value).__name__
-
-
 def _joined(pieces: Iterable[tuple[str, bytes]]) -> bytes:
     return b"".join(octets for _, octets in pieces)
 
 
-def _optional(body: Body) -> Iterator[Optional]:
+def _optional(body: ops.Body) -> Iterator[ops.Optional]:
     """Yield the operations of a run that may be omitted."""
     for op in body:
         match op:
-            case Optional():
+            case ops.Optional():
                 yield op
-            case Sized() | Region():
+            case ops.Sized() | ops.Region():
                 yield from _optional(op.body)
-
-
-def _integer(coding: Coding, value: SupportsIndex) -> bytes:
-    """Return the octets of an integer that fits."""
-    match coding:
-        case Varint(order=order, maximum=maximum, signed=groups):
-            return varint(value, maximum, order, groups)
-        case Digits(base=base, minimum=minimum, maximum=maximum, signed=signed):
-            return digits(value, base, minimum, maximum, signed)
-        case Integer(octets=octets, order=order, signed=signed):
-            return index(value).to_bytes(octets, order, signed=signed)
-    return index(value).to_bytes(coding.octets, coding.order)
-
-
-def _limits(coding: Integer | Varint | Digits) -> tuple[int, int]:
-    """Return the least and the largest value."""
-    match coding:
-        case Digits(base=base, maximum=maximum, signed=signed):
-            most = base**maximum - 1
-            return (max(-most, -(2**63)), min(most, 2**63 - 1)) if signed else (0, min(most, 2**64 - 1))
-        case Varint(maximum=maximum):
-            bits = min(7 * maximum, 64)
-        case Integer(octets=octets):
-            bits = 8 * octets
-    return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if coding.signed else (0, 2**bits - 1)

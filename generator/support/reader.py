@@ -13,33 +13,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
 
+from specwire.generated import plan as ops
 from specwire.generated.checksums import checksum
+from specwire.generated.codings import NumberError, most_octets, read_number
 from specwire.generated.errors import DecodeError, Kind
-from specwire.generated.layout import Boolean, Coding, Digits, Field, Float, Integer, Varint
+from specwire.generated.layout import Field
 from specwire.generated.named_plan import NamedMessage, NamedPlan
-from specwire.generated.numbers import read_digits, read_varint
-from specwire.generated.plan import (
-    ITEM,
-    NAME,
-    VALUE,
-    Choose,
-    Expect,
-    Extent,
-    Loop,
-    Mark,
-    Nest,
-    Number,
-    Optional,
-    Pad,
-    Region,
-    Sized,
-    TakeOctets,
-    TakeText,
-    Verify,
-    Visitor,
-    Word,
-)
-from specwire.generated.words import either, number_of, octets_word, one_of, show
+from specwire.generated.plan import ITEM, NAME, VALUE
+from specwire.generated.words import number_of, octets_word, one_of, show
 
 
 @dataclass(slots=True)
@@ -60,7 +41,7 @@ class _Run:
     marks: dict[str, int] = field(default_factory=dict)
 
 
-class Reader(Visitor):
+class Reader(ops.Visitor):
     """Position in the frames of one message; each operation moves it, or raises DecodeError."""
 
     def __init__(self, plan: NamedPlan, message: NamedMessage, frames: list[bytes], strict: bool) -> None:
@@ -150,7 +131,7 @@ class Reader(Visitor):
 
     # Frames
 
-    def whole(self, op: Expect) -> None:
+    def whole(self, op: ops.Expect) -> None:
         """Check octets that must be all of the frame."""
         self.peek(len(op.octets))
         if self.frame != op.octets:
@@ -164,7 +145,7 @@ class Reader(Visitor):
 
     # Constants and numbers
 
-    def expect(self, op: Expect) -> None:
+    def expect(self, op: ops.Expect) -> None:
         """Check constant octets."""
         self._enter(op.slot)
         size = len(op.octets)
@@ -175,7 +156,7 @@ class Reader(Visitor):
             self.refuse("constant", *_unlike(op, found), self.at)
         self.at += size
 
-    def word(self, op: Word) -> None:
+    def word(self, op: ops.Word) -> None:
         """Check one of several words that fill the run."""
         self._enter(op.slot)
         options = [option.encode() for option in op.options]
@@ -184,67 +165,21 @@ class Reader(Visitor):
             self.refuse("constant", one_of(options), show(found), self.at)
         self.at = self.end
 
-    def pad(self, op: Pad) -> None:
+    def pad(self, op: ops.Pad) -> None:
         """Skip octets without meaning."""
         self._enter(op.slot)
         self.take((self._run.start - self.at) % op.multiple if op.multiple else op.octets)
 
-    def number(self, op: Number) -> None:
+    def number(self, op: ops.Number) -> None:
         """Check a number, and keep it."""
         self._enter(op.slot)
         start = self.at
-        value = self._coded(op.coding)
+        try:
+            value, size = read_number(op.coding, self.peek(most_octets(op.coding)))
+        except NumberError as error:
+            self.refuse(error.kind, error.expected, error.found, start)
+        self.at += size
         self._run.numbers[op.slot] = value, start, self.at
-
-    def _coded(self, coding: Coding) -> int:
-        start = self.at
-        match coding:
-            case Varint():
-                return self._varint(coding)
-            case Digits():
-                return self._digits(coding)
-            case Float(octets=octets):
-                self.take(octets)
-                return 0
-            case Boolean(octets=octets, order=order):
-                value = int.from_bytes(self.take(octets), order)
-                allowed: tuple[int, ...] = (0, 1)
-            case Integer(octets=octets, order=order, signed=signed, members=allowed):
-                value = int.from_bytes(self.take(octets), order, signed=signed)
-        if allowed and value not in allowed:
-            self.refuse("range", either(map(str, allowed)), str(value), start)
-        return value
-
-    def _varint(self, coding: Varint) -> int:
-        octets = self.frame[self.at : self.end][: coding.maximum]
-        size = next((number for number, octet in enumerate(octets, 1) if octet < 0x80), 0)
-        if not size and len(octets) < coding.maximum:
-            self.refuse("length", octets_word(len(octets) + 1), str(len(octets)), self.at)
-        if not size:
-            self.refuse("range", f"a number of at most {octets_word(coding.maximum)}", show(octets), self.at)
-        try:
-            value, _ = read_varint(octets, 0, coding.maximum, coding.order, coding.signed)
-        except ValueError:
-            self.refuse("range", "a number of at most 64 bits", show(octets[:size]), self.at)
-        self.take(size)
-        return value
-
-    def _digits(self, coding: Digits) -> int:
-        base, least, most = coding.base, coding.minimum, coding.maximum
-        octets = self.frame[self.at : self.end][: most + coding.signed]
-        spelling = rb"-?" * coding.signed + (rb"[0-9]" if base == 10 else rb"[0-9a-fA-F]")
-        digits = re.match(spelling + b"{,%d}" % most, octets)
-        text = digits[0] if digits else b""
-        if len(text.removeprefix(b"-")) < least:
-            kind: Kind = "length" if text == octets else "text"
-            self.refuse(kind, f"at least {number_of(least, 'digit')}", show(octets), self.at)
-        try:
-            value, size = read_digits(octets, 0, base, least, most, coding.signed)
-        except ValueError:
-            expected = "0 without a sign" if int(text, base) == 0 else "a number of at most 64 bits"
-            self.refuse("range", expected, show(text), self.at)
-        self.take(size)
-        return value
 
     def _count(self, slot: str, plus: int) -> tuple[int, int]:
         """Return the number of octets or items that a hidden number says, and its offset."""
@@ -256,7 +191,7 @@ class Reader(Visitor):
 
     # Texts and octets
 
-    def text(self, op: TakeText) -> None:
+    def text(self, op: ops.TakeText) -> None:
         """Check a text, and of a text with a name and a value, both sides."""
         self._enter(op.slot)
         raw = self._extent(op.extent)
@@ -273,7 +208,7 @@ class Reader(Visitor):
         else:
             self._text(op, raw, start)
 
-    def octets(self, op: TakeOctets) -> None:
+    def octets(self, op: ops.TakeOctets) -> None:
         """Check the number of opaque octets."""
         self._enter(op.slot)
         start = self.at
@@ -285,7 +220,7 @@ class Reader(Visitor):
         if op.maximum is not None and len(raw) > op.maximum:
             self.refuse("length", f"at most {octets_word(op.maximum)}", str(len(raw)), start)
 
-    def _extent(self, extent: Extent) -> bytes:
+    def _extent(self, extent: ops.Extent) -> bytes:
         match extent.kind:
             case "fixed":
                 return self.take(extent.octets)
@@ -304,7 +239,7 @@ class Reader(Visitor):
                 self.at = start + size
                 return raw[:size]
 
-    def _text(self, op: TakeText, raw: bytes, at: int) -> None:
+    def _text(self, op: ops.TakeText, raw: bytes, at: int) -> None:
         """Check the octets of a text, which begin at octet `at`."""
         if op.padding is not None:
             raw = raw.rstrip(op.padding)
@@ -345,7 +280,7 @@ class Reader(Visitor):
 
     # Values with values inside
 
-    def loop(self, op: Loop) -> None:
+    def loop(self, op: ops.Loop) -> None:
         """Check items: as many as a number says, or up to the end of the run."""
         self._enter(op.slot)
         field, path, start = self.field, self.path, self.at
@@ -369,22 +304,22 @@ class Reader(Visitor):
         self._item(op, field, path)
         self._check_minimum(op, number, start)
 
-    def _item(self, op: Loop, field: Field | None, path: str) -> None:
+    def _item(self, op: ops.Loop, field: Field | None, path: str) -> None:
         if op.pairs:
             self.path = self._entry = path
         else:
             self.move(field, path)
 
-    def _check_minimum(self, op: Loop, number: int, at: int) -> None:
+    def _check_minimum(self, op: ops.Loop, number: int, at: int) -> None:
         if number < op.minimum:
             self.refuse("count", f"at least {op.minimum}", str(number), at)
 
-    def nest(self, op: Nest) -> None:
+    def nest(self, op: ops.Nest) -> None:
         """Check a record."""
         self._enter(op.slot)
         self._record(op.record)
 
-    def choose(self, op: Choose) -> None:
+    def choose(self, op: ops.Choose) -> None:
         """Check the record that begins here."""
         self._enter(op.slot)
         for tag, record in op.options:
@@ -406,12 +341,12 @@ class Reader(Visitor):
             self.refuse("trailing", f"the end of {path}", number_of(self.left, "more octet"), self.at)
         self.end, self._run = end, outer
 
-    def optional(self, op: Optional) -> None:
+    def optional(self, op: ops.Optional) -> None:
         """Check operations unless the run ends before them."""
         if self.left:
             self.visit(op.body)
 
-    def sized(self, op: Sized) -> None:
+    def sized(self, op: ops.Sized) -> None:
         """Check a size, then the operations that it counts."""
         self._enter(op.slot)
         start, size = self._size(op)
@@ -423,7 +358,7 @@ class Reader(Visitor):
         self.end, run.bounded = self.at + size, True
         self.visit(op.body)
 
-    def _size(self, op: Sized) -> tuple[int, int]:
+    def _size(self, op: ops.Sized) -> tuple[int, int]:
         """Return the offset of the integer of a size, and its value."""
         # A form without a tag must not begin like any other form.
         for tag, octets in sorted(op.forms, key=lambda form: not form[0]):
@@ -437,7 +372,7 @@ class Reader(Visitor):
         cut = any(tag.startswith(found) for tag in tags)
         self.refuse("length" if cut else kind, one_of(tags), show(found), self.at)
 
-    def region(self, op: Region) -> None:
+    def region(self, op: ops.Region) -> None:
         """Check operations that fill as many octets as a number says."""
         count, start = self._count(op.count, op.plus)
         if count > self.left:
@@ -455,11 +390,11 @@ class Reader(Visitor):
 
     # Checksums
 
-    def mark(self, op: Mark) -> None:
+    def mark(self, op: ops.Mark) -> None:
         """Keep the position."""
         self._run.marks[op.name] = self.at
 
-    def verify(self, op: Verify) -> None:
+    def verify(self, op: ops.Verify) -> None:
         """Check the checksum of the octets between marks."""
         marks = self._run.marks
         covered = b"".join(self.frame[marks[begin] : marks[end]] for begin, end in op.ranges)
@@ -471,7 +406,7 @@ class Reader(Visitor):
             self.refuse("checksum", f"0x{right:0{digits}x}", f"0x{found:0{digits}x}", start)
 
 
-def _unlike(op: Expect, found: bytes) -> tuple[str, str]:
+def _unlike(op: ops.Expect, found: bytes) -> tuple[str, str]:
     """Return the expected constant and what was found, in words; omit the length prefix of a text."""
     text = op.words.strip("'").encode()
     length = op.octets.removesuffix(text)

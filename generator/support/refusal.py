@@ -12,21 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NoReturn
 
+from specwire.generated import plan as ops
 from specwire.generated.errors import DecodeError
 from specwire.generated.layout import Integer, ProtocolLayout
 from specwire.generated.named_plan import named_plan, values
 from specwire.generated.octets import as_frames
-from specwire.generated.plan import (
-    Body,
-    Expect,
-    Fixed,
-    ManyFrames,
-    Number,
-    OneFrame,
-    Part,
-    TakeText,
-    fixed_octets,
-)
+from specwire.generated.plan import fixed_octets
 from specwire.generated.reader import Reader
 from specwire.generated.selection import find_message
 from specwire.generated.words import either, frames_word
@@ -85,7 +76,7 @@ class _Pass:
         flags = self._flags()
         for part, title, after in zip(self.parts, reader.message.titles, self._required_after(), strict=True):
             reader.move(*title)
-            if _takes_all(part):
+            if isinstance(part, ops.ManyFrames) and not part.delimited:
                 for number in range(len(self.frames) - reader.index):
                     self._element(part, number)
             elif self._present(part, flags, after):
@@ -95,7 +86,7 @@ class _Pass:
         if reader.index < len(self.frames):
             self._refuse_surplus(reader.index)
 
-    def _part(self, part: Part) -> None:
+    def _part(self, part: ops.Part) -> None:
         reader = self.reader
         if reader.strict and part.letter == "forbidden":
             reader.refuse("frames", f"no {reader.path}", "one", None)
@@ -105,9 +96,9 @@ class _Pass:
         if header and last and reader.index < len(self.frames) - 1:
             self._refuse_surplus(reader.index + 1)
         if reader.index >= len(self.frames) - (header and not last):
-            what = "a frame with" if isinstance(part, OneFrame) else "an empty frame that ends"
+            what = "a frame with" if isinstance(part, ops.OneFrame) else "an empty frame that ends"
             reader.refuse("frames", f"{what} {reader.path}", frames_word(self.frames), None)
-        if isinstance(part, OneFrame):
+        if isinstance(part, ops.OneFrame):
             self._frame(part)
         else:
             self._stack(part)
@@ -117,7 +108,7 @@ class _Pass:
         self.reader.move(None, "")
         self.reader.refuse("frames", frames_word(self.frames[:wanted]), str(len(self.frames)), None)
 
-    def _stack(self, part: ManyFrames) -> None:
+    def _stack(self, part: ops.ManyFrames) -> None:
         reader = self.reader
         if b"" not in self.frames[reader.index :]:
             expected = f"an empty frame that ends {reader.path}"
@@ -126,7 +117,7 @@ class _Pass:
         for number in range(self.frames.index(b"", reader.index) - reader.index):
             self._element(part, number)
 
-    def _element(self, part: ManyFrames, number: int) -> None:
+    def _element(self, part: ops.ManyFrames, number: int) -> None:
         reader = self.reader
         field = reader.message.fields[part.slot]
         reader.open(field, f"{field.name}[{number}]")
@@ -137,16 +128,16 @@ class _Pass:
             reader.refuse("length", "text before the NUL", "none", 0)
         reader.index += 1
 
-    def _frame(self, part: OneFrame) -> None:
+    def _frame(self, part: ops.OneFrame) -> None:
         reader = self.reader
         reader.open(reader.field, reader.path)
         self._body(part.body)
         reader.move(None, "")
         reader.ends()
 
-    def _body(self, body: Body) -> None:
+    def _body(self, body: ops.Body) -> None:
         match body:
-            case (Fixed(body=(Expect() as only,)),):
+            case (ops.Fixed(body=(ops.Expect() as only,)),):
                 self.reader.whole(only)
             case _:
                 self.reader.visit(body)
@@ -157,10 +148,11 @@ class _Pass:
         total = 0
         for part in reversed(self.parts):
             needs.append(total)
-            total += part.presence.kind == "always" and not _takes_all(part)
+            rest = isinstance(part, ops.ManyFrames) and not part.delimited
+            total += part.presence.kind == "always" and not rest
         return needs[::-1]
 
-    def _present(self, part: Part, flags: int | None, after: int) -> bool:
+    def _present(self, part: ops.Part, flags: int | None, after: int) -> bool:
         match part.presence.kind:
             case "announced":
                 return flags is not None and flags & part.presence.mask == part.presence.value
@@ -173,7 +165,7 @@ class _Pass:
         for position, part in enumerate(self.parts):
             offset = 0
             for op in values(part.body):
-                if isinstance(op, Number) and op.flags:
+                if isinstance(op, ops.Number) and op.flags:
                     flags = self._peek(position, op, offset)
                     self._check_flags(flags, offset)
                     self.reader.index = 0
@@ -181,7 +173,7 @@ class _Pass:
                 offset += fixed_octets(op) or 0
         return None
 
-    def _peek(self, position: int, op: Number, offset: int) -> int:
+    def _peek(self, position: int, op: ops.Number, offset: int) -> int:
         # Flags at the end of a message are counted from its end: they determine how many frames
         # precede.
         reader = self.reader
@@ -216,11 +208,6 @@ class _Pass:
         self.reader.refuse("range", expected, f"0x{found:02x}", offset)
 
 
-def _takes_all(part: Part) -> bool:
-    """Return whether a part is all frames that remain."""
-    return isinstance(part, ManyFrames) and not part.delimited
-
-
-def _is_nothing(body: Body, frame: bytes) -> bool:
+def _is_nothing(body: ops.Body, frame: bytes) -> bool:
     """Return whether a frame of a stack holds at most the NUL that ends a text."""
-    return frame == b"\0" and any(isinstance(op, TakeText) and op.terminated for op in body)
+    return frame == b"\0" and any(isinstance(op, ops.TakeText) and op.terminated for op in body)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from operator import index
 from typing import NoReturn, SupportsIndex
 
+from specwire.generated.codings import describe
 from specwire.generated.errors import DecodeError, EncodeError
 from specwire.generated.layout import Field, ProtocolLayout
 from specwire.generated.messages import Message
@@ -22,7 +23,7 @@ from specwire.generated.refusal import check_letter
 from specwire.generated.selection import match_pattern, pattern_octets
 from specwire.generated.shapes import class_of, fits
 from specwire.generated.words import show
-from specwire.generated.writer import Pieces, Writer, describe
+from specwire.generated.writer import Pieces, Writer
 
 
 def explain_encode(layout: ProtocolLayout, message: Message, strict: bool = False) -> EncodeError:
