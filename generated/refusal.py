@@ -16,9 +16,8 @@ from typing import NoReturn
 from specwire.generated import plan as ops
 from specwire.generated.errors import DecodeError
 from specwire.generated.layout import Integer, ProtocolLayout
-from specwire.generated.named_plan import named_plan, values
+from specwire.generated.named_plan import named_plan
 from specwire.generated.octets import as_frames
-from specwire.generated.plan import fixed_octets
 from specwire.generated.reader import Reader
 from specwire.generated.selection import find_message
 from specwire.generated.words import either, frames_word
@@ -75,7 +74,9 @@ class _Pass:
     def message(self) -> None:
         reader = self.reader
         flags = self._flags()
-        for part, title, after in zip(self.parts, reader.message.titles, self._required_after(), strict=True):
+        for part, title, after in zip(
+            self.parts, reader.message.titles, reader.message.required_after, strict=True
+        ):
             reader.move(*title)
             if isinstance(part, ops.ManyFrames) and not part.delimited:
                 for number in range(len(self.frames) - reader.index):
@@ -143,16 +144,6 @@ class _Pass:
             case _:
                 self.reader.visit(body)
 
-    def _required_after(self) -> list[int]:
-        """Return, for each part, the minimum number of frames of the parts after it."""
-        needs: list[int] = []
-        total = 0
-        for part in reversed(self.parts):
-            needs.append(total)
-            rest = isinstance(part, ops.ManyFrames) and not part.delimited
-            total += part.presence.kind == "always" and not rest
-        return needs[::-1]
-
     def _present(self, part: ops.Part, flags: int | None, after: int) -> bool:
         match part.presence.kind:
             case "announced":
@@ -162,29 +153,23 @@ class _Pass:
         return True
 
     def _flags(self) -> int | None:
-        """Return the checked flags; None for a protocol without flags."""
-        for position, part in enumerate(self.parts):
-            offset = 0
-            for op in values(part.body):
-                if isinstance(op, ops.Number) and op.flags:
-                    flags = self._peek(position, op, offset)
-                    self._check_flags(flags, offset)
-                    self.reader.index = 0
-                    return flags
-                offset += fixed_octets(op) or 0
-        return None
-
-    def _peek(self, position: int, op: ops.Number, offset: int) -> int:
+        """Return the checked flags; None for a message without flags."""
+        reader = self.reader
+        if reader.message.flags is None:
+            return None
+        position, op, offset = reader.message.flags
         # Flags at the end of a message are counted from its end: they determine how many frames
         # precede.
-        reader = self.reader
         last = position == len(self.parts) - 1
         reader.index = len(self.frames) - 1 if last else position
         field = reader.message.fields[op.slot]
         reader.open(field, field.name)
         reader.at = offset
         assert isinstance(op.coding, Integer)
-        return int.from_bytes(reader.take(op.coding.octets), op.coding.order)
+        flags = int.from_bytes(reader.take(op.coding.octets), op.coding.order)
+        self._check_flags(flags, offset)
+        reader.index = 0
+        return flags
 
     def _check_flags(self, flags: int, offset: int) -> None:
         """Check for bits of parts that the message lacks, and for incomplete combinations of bits."""

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from uuid import UUID
 
 from specwire.generated import plan as ops
-from specwire.generated.checksums import checksum
+from specwire.generated.checksums import compute_checksum
 from specwire.generated.codings import (
     Countable,
     NumberError,
@@ -47,6 +47,8 @@ class _Run:
     """Beginning of the paths of its fields."""
     pieces: list[tuple[str, bytes]] = field(default_factory=list)
     """Slots, each with its octets."""
+    start: int = 0
+    """Index of the first piece of the innermost body."""
     open: dict[str, tuple[int, ops.Number]] = field(default_factory=dict)
     """Hidden slot -> index of its piece, whose octets are not known yet, and its operation."""
     marks: dict[str, int] = field(default_factory=dict)
@@ -170,7 +172,7 @@ class Writer(ops.Visitor):
         """Write octets without meaning."""
         octets = op.octets
         if op.multiple:
-            octets = -len(_joined(self._run.pieces)) % op.multiple
+            octets = -len(_joined(self._run.pieces[self._run.start :])) % op.multiple
         self._add(op.slot, op.fill * octets)
 
     def number(self, op: ops.Number) -> None:
@@ -334,8 +336,8 @@ class Writer(ops.Visitor):
     def sized(self, op: ops.Sized) -> None:
         """Write operations, and their number of octets before them."""
         position = len(self._run.pieces)
-        tag, octets = op.forms[0]
-        self._add(op.slot, tag + b"\0" * octets)
+        self._add(op.slot, b"")
+        self._run.start = position + 1
         self.visit(op.body)
         self._enter(op.slot)
         self._run.pieces[position] = op.slot, self._size(op, len(_joined(self._run.pieces[position + 1 :])))
@@ -352,8 +354,10 @@ class Writer(ops.Visitor):
 
     def region(self, op: ops.Region) -> None:
         """Write operations, and the number that counts their octets before them."""
-        position = len(self._run.pieces)
+        position, outer = len(self._run.pieces), self._run.start
+        self._run.start = position
         self.visit(op.body)
+        self._run.start = outer
         self._enter(op.count)
         self._count(op.count, op.plus, len(_joined(self._run.pieces[position:])))
 
@@ -372,7 +376,7 @@ class Writer(ops.Visitor):
         covered = b"".join(_joined(run.pieces[run.marks[begin] : run.marks[end]]) for begin, end in op.ranges)
         position, number = run.open[op.slot]
         self._enter(op.slot)
-        run.pieces[position] = op.slot, self._coded(number.coding, checksum(op.algorithm, covered))
+        run.pieces[position] = op.slot, self._coded(number.coding, compute_checksum(op.algorithm, covered))
 
 
 def _joined(pieces: Iterable[tuple[str, bytes]]) -> bytes:

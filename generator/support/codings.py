@@ -10,7 +10,7 @@ from typing import Any, SupportsIndex
 
 from specwire.generated.errors import Kind
 from specwire.generated.layout import Boolean, Coding, Digits, Float, Integer, Varint
-from specwire.generated.numbers import digits, read_digits, read_varint, varint
+from specwire.generated.numbers import read_digits, read_varint, write_digits, write_varint
 from specwire.generated.words import either, number_of, octets_word, show
 
 Countable = Integer | Varint | Digits
@@ -58,12 +58,12 @@ def read_number(coding: Coding, octets: bytes) -> tuple[int, int]:
     """
     allowed: tuple[int, ...] = ()
     match coding:
+        case Integer(members=allowed):
+            value = int.from_bytes(octets[: coding.octets], coding.order, signed=coding.signed)
         case Varint():
             return _read_varint(coding, octets)
         case Digits():
             return _read_digits(coding, octets)
-        case Integer(members=allowed):
-            value = int.from_bytes(octets[: coding.octets], coding.order, signed=coding.signed)
         case Boolean():
             value, allowed = int.from_bytes(octets[: coding.octets], coding.order), (0, 1)
         case Float():
@@ -117,7 +117,7 @@ def write_number(coding: Coding, value: Any) -> bytes:
                 expected = f"a floating-point number of {octets_word(octets)}"
                 raise NumberError("range", expected, describe(value)) from None
         case Boolean(octets=octets, order=order):
-            if value not in (False, True):
+            if not isinstance(value, bool):
                 raise NumberError("range", "False or True", describe(value))
             return int(value).to_bytes(octets, order)
     _check_integer(coding, value)
@@ -125,9 +125,9 @@ def write_number(coding: Coding, value: Any) -> bytes:
         case Integer(octets=octets, order=order, signed=signed):
             return index(value).to_bytes(octets, order, signed=signed)
         case Varint(order=order, maximum=maximum, signed=groups):
-            return varint(value, maximum, order, groups)
+            return write_varint(value, maximum, order, groups)
         case Digits(base=base, minimum=minimum, maximum=maximum, signed=signed):
-            return digits(value, base, minimum, maximum, signed)
+            return write_digits(value, base, minimum, maximum, signed)
 
 
 def _check_integer(coding: Countable, value: object) -> None:

@@ -32,6 +32,10 @@ class NamedMessage(msgspec.Struct, frozen=True):
     fields: Mapping[str, Field]
     records: Mapping[str, Mapping[str, Field]]
     """For each class of a record, its fields by their slots."""
+    required_after: tuple[int, ...]
+    """For each part, the minimum number of frames of the parts after it."""
+    flags: tuple[int, ops.Number, int] | None
+    """Index of the part with the flags, the operation that reads them, and their offset."""
 
     @property
     def name(self) -> str:
@@ -88,7 +92,29 @@ def _message(message: MessageLayout, plan: ops.MessagePlan) -> NamedMessage:
     records: dict[str, Mapping[str, Field]] = {}
     for field in fields:
         _collect(field.type, records)
-    return NamedMessage(message, plan, tuple(titles), _by_slot(fields), records)
+    return NamedMessage(
+        message, plan, tuple(titles), _by_slot(fields), records, _required_after(plan), _flags(plan)
+    )
+
+
+def _required_after(plan: ops.MessagePlan) -> tuple[int, ...]:
+    needs: list[int] = []
+    total = 0
+    for part in reversed(plan.parts):
+        needs.append(total)
+        rest = isinstance(part, ops.ManyFrames) and not part.delimited
+        total += part.presence.kind == "always" and not rest
+    return tuple(reversed(needs))
+
+
+def _flags(plan: ops.MessagePlan) -> tuple[int, ops.Number, int] | None:
+    for position, part in enumerate(plan.parts):
+        offset = 0
+        for op in values(part.body):
+            if isinstance(op, ops.Number) and op.flags:
+                return position, op, offset
+            offset += ops.fixed_octets(op) or 0
+    return None
 
 
 def _collect(type: Type, records: dict[str, Mapping[str, Field]]) -> None:

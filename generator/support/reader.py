@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from specwire.generated import plan as ops
-from specwire.generated.checksums import checksum
+from specwire.generated.checksums import compute_checksum
 from specwire.generated.codings import NumberError, most_octets, read_number
 from specwire.generated.errors import DecodeError, Kind
 from specwire.generated.layout import Field
@@ -31,7 +31,7 @@ class _Run:
     path: str = ""
     """Beginning of the paths of its fields."""
     start: int = 0
-    """Offset of the record in the frame."""
+    """Offset of the innermost body in the frame."""
     nested: bool = False
     """It is a record, whose size may be less than the octets that are left."""
     bounded: bool = True
@@ -355,7 +355,7 @@ class Reader(ops.Visitor):
             self.refuse("length", f"at most {left}, the number of octets left", str(size), start)
         if run.bounded and size != left:
             self.refuse("length", f"{left}, the number of octets behind it", str(size), start)
-        self.end, run.bounded = self.at + size, True
+        run.start, self.end, run.bounded = self.at, self.at + size, True
         self.visit(op.body)
 
     def _size(self, op: ops.Sized) -> tuple[int, int]:
@@ -379,14 +379,15 @@ class Reader(ops.Visitor):
             self._enter(op.count)
             expected = f"at most {self.left + op.plus}, the number of octets left"
             self.refuse("length", expected, str(count + op.plus), start)
-        run, outer, bounded, end = self._run, self.end, self._run.bounded, self.at + count
-        self.end, run.bounded = end, True
+        run, end = self._run, self.at + count
+        outer = run.start, self.end, run.bounded
+        run.start, self.end, run.bounded = self.at, end, True
         self.visit(op.body)
         if self.at < end:
             self._enter(op.count)
             expected = f"the end of the octets that {self.path} counts"
             self.refuse("trailing", expected, number_of(end - self.at, "more octet"), self.at)
-        self.end, run.bounded = outer, bounded
+        run.start, self.end, run.bounded = outer
 
     # Checksums
 
@@ -399,7 +400,7 @@ class Reader(ops.Visitor):
         marks = self._run.marks
         covered = b"".join(self.frame[marks[begin] : marks[end]] for begin, end in op.ranges)
         found, start, end = self._run.numbers[op.slot]
-        right = checksum(op.algorithm, covered)
+        right = compute_checksum(op.algorithm, covered)
         if found != right:
             self._enter(op.slot)
             digits = 2 * (end - start)
