@@ -1,7 +1,7 @@
 # Written by specwire from generator/support/columns/messages.py. Do not edit; change that file and run `make generate`.
 """Reader for all rows of one message: which frame holds each part, and the values in it.
 
-The counterpart of `specwire.generated.walk` for whole columns.
+The counterpart of `specwire.generated.refusal` for whole columns.
 """
 
 from __future__ import annotations

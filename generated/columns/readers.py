@@ -1,7 +1,7 @@
 # Written by specwire from generator/support/columns/readers.py. Do not edit; change that file and run `make generate`.
 """Readers of values: each reads one kind of value in all rows of a run, and advances past it.
 
-The counterpart of `specwire.generated.values` and `runs` for whole columns. Checks and results are
+The counterpart of `specwire.generated.reader` for whole columns. Checks and results are
 the same, but without error messages. A row that does not fit is refused (`Run.refuse`) and left to
 the row codec, which raises the error.
 """
