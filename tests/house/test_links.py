@@ -70,5 +70,7 @@ def test_generated_files_are_marked_as_generated() -> None:
 @pytest.mark.skipif(not is_checkout(), reason="asks git about attributes")
 def test_no_line_end_is_changed_by_a_checkout() -> None:
     """Grammars are hashed and some test inputs end their lines with CR LF on purpose."""
-    answer = run_git("check-attr", "-z", "text", "generator/ir.py", "grammars/any.abnf", "tests/golden/any")
+    answer = run_git(
+        "check-attr", "-z", "text", "generator/pipeline.py", "grammars/any.abnf", "tests/golden/any"
+    )
     assert answer.split("\0")[2::3] == ["unset"] * 3

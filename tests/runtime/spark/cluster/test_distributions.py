@@ -83,7 +83,7 @@ def test_our_own_files_are_found_in_an_editable_installation() -> None:
         "specwire/generated/errors.py",
         "specwire/generated/flux/columns.py",
         "specwire/runtime/spark/decoding/decode.py",
-        "specwire/generator/names.py",
+        "specwire/generator/ir/names.py",
     } <= files.keys()
     here = Path(building.__file__).parents[3]
     compiled = {f"specwire/{path.relative_to(here)}" for path in (here / "generated").glob("*/*.so")}
