@@ -99,7 +99,8 @@ def _function(
 def _likely(protocol: ir.Protocol) -> Iterator[tuple[str, str, list[str]]]:
     """Yield class, attribute and constants of each field in which some numbers have a special meaning."""
     constants = [constant.name for constant in protocol.constants]
-    for one in (*protocol.messages, *records(protocol)):
+    everything: tuple[ir.Message | ir.RecordType, ...] = (*protocol.messages, *records(protocol))
+    for one in everything:
         for field in one.fields:
             special = [name for name in constants if name in field.sentinels]
             if special and isinstance(field.type, ir.IntegerType):

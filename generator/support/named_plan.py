@@ -6,7 +6,8 @@ once for each protocol.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 
 import msgspec
@@ -26,7 +27,7 @@ class NamedMessage(msgspec.Struct, frozen=True):
     """Operations of one message, and its fields by their slots."""
 
     layout: MessageLayout
-    plan: ops.MessagePlan
+    parts: tuple[ops.Part, ...]
     titles: tuple[tuple[Field | None, str], ...]
     """For each part, its only field and that field's name; the part's own name if it has several fields."""
     fields: Mapping[str, Field]
@@ -36,16 +37,6 @@ class NamedMessage(msgspec.Struct, frozen=True):
     """For each part, the minimum number of frames of the parts after it."""
     flags: tuple[int, ops.Number, int] | None
     """Index of the part with the flags, the operation that reads them, and their offset."""
-
-    @property
-    def name(self) -> str:
-        """Name in the grammar."""
-        return self.layout.name
-
-    @property
-    def parts(self) -> tuple[ops.Part, ...]:
-        """Frames in order."""
-        return self.plan.parts
 
 
 class NamedPlan(msgspec.Struct, frozen=True):
@@ -65,6 +56,67 @@ def named_plan(layout: ProtocolLayout) -> NamedPlan:
         for message, named in zip(layout.messages, plan.messages, strict=True)
     }
     return NamedPlan(layout, messages, {record.class_name: record for record in plan.records})
+
+
+class NamedVisitor(ops.Visitor):
+    """Visitor of the operations of one message that knows the name and the rule of the field it is at.
+
+    The path is as in errors, for example ``headers[1].value``.
+    """
+
+    def __init__(self, plan: NamedPlan, message: NamedMessage) -> None:
+        self.plan = plan
+        self.message = message
+        self.field: Field | None = None
+        self.path = ""
+        self.rule: str | None = None
+        """Rule of the item, if it differs from the field's rule."""
+        self.entry = ""
+        """Path of the innermost pair."""
+        self.split = ""
+        """How the text in the innermost loop is split."""
+        self._fields = message.fields
+        self._prefix = ""
+
+    @property
+    def rule_name(self) -> str:
+        """Name of the rule that is violated here."""
+        return self.rule or (self.field.rule if self.field else self.message.layout.name)
+
+    def move(self, field: Field | None, path: str) -> None:
+        """Move to another field, or to none."""
+        self.field, self.path, self.rule = field, path, None
+
+    def enter(self, slot: str) -> None:
+        """Move to the field of a slot; that of an item is named by its loop."""
+        name = slot.removesuffix("#")
+        if name in (ops.NAME, ops.VALUE):
+            self.path = f"{self.entry}.{name[1:-1]}"
+        elif name != ops.ITEM:
+            field = self._fields[name]
+            self.move(field, self._prefix + field.name)
+
+    def items(self, op: ops.Loop, numbers: Iterable[int]) -> Iterator[int]:
+        """Move to each item of a loop, then to the loop again."""
+        field, path, outer = self.field, self.path, self.split
+        self.split = op.pairs
+        for number in numbers:
+            self.move(field, f"{path}[{number}]")
+            if op.pairs:
+                self.entry, self.rule = self.path, op.rule
+            yield number
+        self.split = outer
+        self.move(field, path)
+        self.rule = op.rule
+
+    @contextmanager
+    def inside(self, class_name: str) -> Iterator[None]:
+        """Enter the record in the current field, and leave it."""
+        field, path, outer = self.field, self.path, (self._fields, self._prefix)
+        self._fields, self._prefix = self.message.records[class_name], f"{path}."
+        yield
+        self._fields, self._prefix = outer
+        self.move(field, path)
 
 
 def values(body: ops.Body) -> Iterator[Value]:
@@ -93,7 +145,7 @@ def _message(message: MessageLayout, plan: ops.MessagePlan) -> NamedMessage:
     for field in fields:
         _collect(field.type, records)
     return NamedMessage(
-        message, plan, tuple(titles), _by_slot(fields), records, _required_after(plan), _flags(plan)
+        message, plan.parts, tuple(titles), _by_slot(fields), records, _required_after(plan), _flags(plan)
     )
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import count, takewhile
 from typing import NoReturn
 
 from specwire.generated import plan as ops
@@ -18,8 +19,7 @@ from specwire.generated.checksums import compute_checksum
 from specwire.generated.codings import NumberError, most_octets, read_number
 from specwire.generated.errors import DecodeError, Kind
 from specwire.generated.layout import Field
-from specwire.generated.named_plan import NamedMessage, NamedPlan
-from specwire.generated.plan import ITEM, NAME, VALUE
+from specwire.generated.named_plan import NamedMessage, NamedPlan, NamedVisitor
 from specwire.generated.words import number_of, octets_word, one_of, show
 
 
@@ -27,9 +27,6 @@ from specwire.generated.words import number_of, octets_word, one_of, show
 class _Run:
     """State of a run of operations: a frame, or a record in it."""
 
-    fields: Mapping[str, Field]
-    path: str = ""
-    """Beginning of the paths of its fields."""
     start: int = 0
     """Offset of the innermost body in the frame."""
     nested: bool = False
@@ -41,12 +38,11 @@ class _Run:
     marks: dict[str, int] = field(default_factory=dict)
 
 
-class Reader(ops.Visitor):
+class Reader(NamedVisitor):
     """Position in the frames of one message; each operation moves it, or raises DecodeError."""
 
     def __init__(self, plan: NamedPlan, message: NamedMessage, frames: list[bytes], strict: bool) -> None:
-        self.plan = plan
-        self.message = message
+        super().__init__(plan, message)
         self.frames = frames
         self.strict = strict
         self.index = 0
@@ -55,18 +51,9 @@ class Reader(ops.Visitor):
         """Offset in the frame."""
         self.end = 0
         """Offset in the frame at which the innermost run ends."""
-        self.field: Field | None = None
-        self.path = ""
-        """Path of the field as in errors, for example ``headers[1]``."""
-        self._rule: str | None = None
-        """Rule of the entry, if it differs from the field's rule."""
-        self._entry = ""
-        """Path of the innermost pair."""
-        self._split = ""
-        """How the text in the innermost loop is split."""
         self._divided: int | None = None
         """In a text with a name and a value: offset of the octet between them."""
-        self._run = _Run(message.fields)
+        self._run = _Run()
 
     # Position
 
@@ -81,14 +68,15 @@ class Reader(ops.Visitor):
         return self.end - self.at
 
     def move(self, field: Field | None, path: str) -> None:
-        """Name another field, or none, as the one that is read."""
-        self.field, self.path, self._rule, self._divided = field, path, None, None
+        """Move to another field, or to none."""
+        super().move(field, path)
+        self._divided = None
 
     def open(self, field: Field | None, path: str) -> None:
         """Move to the start of the current frame."""
         self.move(field, path)
         self.at, self.end = 0, len(self.frame)
-        self._run = _Run(self.message.fields)
+        self._run = _Run()
 
     def take(self, octets: int) -> bytes:
         """Return the next `octets` octets.
@@ -111,23 +99,10 @@ class Reader(ops.Visitor):
         if self._divided is not None and at is not None:
             path += ".name" if at < self._divided else ".value"
         raise DecodeError(
-            protocol=self.plan.layout.protocol, message_name=self.message.name, field=path or None,
+            protocol=self.plan.layout.protocol, message_name=self.message.layout.name, field=path or None,
             frame=min(self.index, len(self.frames)) if self.frames else None, offset=at, kind=kind,
-            expected=expected, found=found, rule=f"{self.plan.layout.edition} {self._rule_name}",
+            expected=expected, found=found, rule=f"{self.plan.layout.edition} {self.rule_name}",
         )  # fmt: skip
-
-    @property
-    def _rule_name(self) -> str:
-        return self._rule or (self.field.rule if self.field else self.message.name)
-
-    def _enter(self, slot: str) -> None:
-        """Name the field of a slot; that of an item is named by its loop."""
-        name = slot.removesuffix("#")
-        if name in (NAME, VALUE):
-            self.path = f"{self._entry}.{name[1:-1]}"
-        elif name != ITEM:
-            field = self._run.fields[name]
-            self.move(field, self._run.path + field.name)
 
     # Frames
 
@@ -147,7 +122,7 @@ class Reader(ops.Visitor):
 
     def expect(self, op: ops.Expect) -> None:
         """Check constant octets."""
-        self._enter(op.slot)
+        self.enter(op.slot)
         size = len(op.octets)
         found = self.peek(size)
         if found != op.octets:
@@ -158,7 +133,7 @@ class Reader(ops.Visitor):
 
     def word(self, op: ops.Word) -> None:
         """Check one of several words that fill the run."""
-        self._enter(op.slot)
+        self.enter(op.slot)
         options = [option.encode() for option in op.options]
         found = self.peek(self.left)
         if found not in options:
@@ -167,12 +142,12 @@ class Reader(ops.Visitor):
 
     def pad(self, op: ops.Pad) -> None:
         """Skip octets without meaning."""
-        self._enter(op.slot)
+        self.enter(op.slot)
         self.take((self._run.start - self.at) % op.multiple if op.multiple else op.octets)
 
     def number(self, op: ops.Number) -> None:
         """Check a number, and keep it."""
-        self._enter(op.slot)
+        self.enter(op.slot)
         start = self.at
         try:
             value, size = read_number(op.coding, self.peek(most_octets(op.coding)))
@@ -185,7 +160,7 @@ class Reader(ops.Visitor):
         """Return the number of octets or items that a hidden number says, and its offset."""
         number, start, _ = self._run.numbers[slot]
         if number < plus:
-            self._enter(slot)
+            self.enter(slot)
             self.refuse("range", f"at least {plus}", str(number), start)
         return number - plus, start
 
@@ -193,13 +168,13 @@ class Reader(ops.Visitor):
 
     def text(self, op: ops.TakeText) -> None:
         """Check a text, and of a text with a name and a value, both sides."""
-        self._enter(op.slot)
+        self.enter(op.slot)
         raw = self._extent(op.extent)
         start = self.at - len(raw)
         if op.json:
             self._json(raw, start)
-        elif self._split in ("first", "last"):
-            equals = raw.find(b"=") if self._split == "first" else raw.rfind(b"=")
+        elif self.split in ("first", "last"):
+            equals = raw.find(b"=") if self.split == "first" else raw.rfind(b"=")
             self._divided = start + equals if equals >= 0 else None
             self._text(op, raw, start)
             if equals < 0:
@@ -210,7 +185,7 @@ class Reader(ops.Visitor):
 
     def octets(self, op: ops.TakeOctets) -> None:
         """Check the number of opaque octets."""
-        self._enter(op.slot)
+        self.enter(op.slot)
         start = self.at
         raw = self._extent(op.extent)
         if op.extent.kind == "slot":
@@ -255,7 +230,7 @@ class Reader(ops.Visitor):
             fits = re.match(op.pattern, raw, re.DOTALL)
             good = fits.end() if fits else 0
             wrong = raw[good : good + 1] if fits else raw
-            self.refuse("text", f"characters that the rule {self._rule_name} allows", show(wrong), at + good)
+            self.refuse("text", f"characters that the rule {self.rule_name} allows", show(wrong), at + good)
 
     def _utf8(self, raw: bytes, at: int) -> None:
         try:
@@ -282,33 +257,23 @@ class Reader(ops.Visitor):
 
     def loop(self, op: ops.Loop) -> None:
         """Check items: as many as a number says, or up to the end of the run."""
-        self._enter(op.slot)
-        field, path, start = self.field, self.path, self.at
-        count = None
+        self.enter(op.slot)
+        start = self.at
+        numbers: Iterable[int] = takewhile(lambda _: self.left, count())
         if op.count:
-            count, start = self._count(op.count, op.plus)
+            items, start = self._count(op.count, op.plus)
             # Each item has at least one octet.
-            if count > self.left:
-                self._enter(op.count)
+            if items > self.left:
+                self.enter(op.count)
                 expected = f"at most {self.left} entries in {octets_word(self.left)}"
-                self.refuse("count", expected, str(count), start)
-            self._check_minimum(op, count, start)
-        outer, self._split = self._split, op.pairs
-        self._rule = op.rule
-        number = 0
-        while self.at < self.end if count is None else number < count:
-            self._item(op, field, f"{path}[{number}]")
+                self.refuse("count", expected, str(items), start)
+            self._check_minimum(op, items, start)
+            numbers = range(items)
+        found = 0
+        for _ in self.items(op, numbers):
             self.visit(op.body)
-            number += 1
-        self._split = outer
-        self._item(op, field, path)
-        self._check_minimum(op, number, start)
-
-    def _item(self, op: ops.Loop, field: Field | None, path: str) -> None:
-        if op.pairs:
-            self.path = self._entry = path
-        else:
-            self.move(field, path)
+            found += 1
+        self._check_minimum(op, found, start)
 
     def _check_minimum(self, op: ops.Loop, number: int, at: int) -> None:
         if number < op.minimum:
@@ -316,12 +281,12 @@ class Reader(ops.Visitor):
 
     def nest(self, op: ops.Nest) -> None:
         """Check a record."""
-        self._enter(op.slot)
+        self.enter(op.slot)
         self._record(op.record)
 
     def choose(self, op: ops.Choose) -> None:
         """Check the record that begins here."""
-        self._enter(op.slot)
+        self.enter(op.slot)
         for tag, record in op.options:
             if self.peek(len(tag)) == tag:
                 self._record(record)
@@ -330,15 +295,15 @@ class Reader(ops.Visitor):
 
     def _record(self, class_name: str) -> None:
         """Check the operations of a record; it ends where its size says."""
-        field, path, end, outer = self.field, self.path, self.end, self._run
-        fields = self.message.records[class_name]
-        self._run = run = _Run(fields, f"{path}.", self.at, nested=True, bounded=False)
         record = self.plan.records[class_name]
-        self.visit(record.body)
-        self.move(field, path)
+        end, outer, run = self.end, self._run, _Run(self.at, nested=True, bounded=False)
+        with self.inside(class_name):
+            self._run = run
+            self.visit(record.body)
         if run.bounded and self.left:
-            self._rule = record.rule
-            self.refuse("trailing", f"the end of {path}", number_of(self.left, "more octet"), self.at)
+            self.rule = record.rule
+            expected = f"the end of {self.path}"
+            self.refuse("trailing", expected, number_of(self.left, "more octet"), self.at)
         self.end, self._run = end, outer
 
     def optional(self, op: ops.Optional) -> None:
@@ -348,7 +313,7 @@ class Reader(ops.Visitor):
 
     def sized(self, op: ops.Sized) -> None:
         """Check a size, then the operations that it counts."""
-        self._enter(op.slot)
+        self.enter(op.slot)
         start, size = self._size(op)
         run, left = self._run, self.left
         if run.nested and size > left:
@@ -376,7 +341,7 @@ class Reader(ops.Visitor):
         """Check operations that fill as many octets as a number says."""
         count, start = self._count(op.count, op.plus)
         if count > self.left:
-            self._enter(op.count)
+            self.enter(op.count)
             expected = f"at most {self.left + op.plus}, the number of octets left"
             self.refuse("length", expected, str(count + op.plus), start)
         run, end = self._run, self.at + count
@@ -384,7 +349,7 @@ class Reader(ops.Visitor):
         run.start, self.end, run.bounded = self.at, end, True
         self.visit(op.body)
         if self.at < end:
-            self._enter(op.count)
+            self.enter(op.count)
             expected = f"the end of the octets that {self.path} counts"
             self.refuse("trailing", expected, number_of(end - self.at, "more octet"), self.at)
         run.start, self.end, run.bounded = outer
@@ -402,7 +367,7 @@ class Reader(ops.Visitor):
         found, start, end = self._run.numbers[op.slot]
         right = compute_checksum(op.algorithm, covered)
         if found != right:
-            self._enter(op.slot)
+            self.enter(op.slot)
             digits = 2 * (end - start)
             self.refuse("checksum", f"0x{right:0{digits}x}", f"0x{found:0{digits}x}", start)
 

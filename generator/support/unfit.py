@@ -29,13 +29,13 @@ from specwire.generated.writer import Pieces, Writer
 def explain_encode(layout: ProtocolLayout, message: Message, strict: bool = False) -> EncodeError:
     """Return the error that names the field of `message` that does not fit, and the reason."""
     plan = named_plan(layout)
-    found = next(named for named in plan.messages.values() if named.name == message.NAME)
+    found = next(named for named in plan.messages.values() if named.layout.name == message.NAME)
     try:
         _Check(plan, found, message, strict).message()
     except EncodeError as error:
         return error
     return EncodeError(
-        protocol=layout.protocol, message_name=found.name, field=None, frame=None, offset=None, kind="frames",
+        protocol=layout.protocol, message_name=found.layout.name, field=None, frame=None, offset=None, kind="frames",
         expected="fields that both paths can write", found="a disagreement between them; please report it",
         rule=layout.edition,
     )  # fmt: skip

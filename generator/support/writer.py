@@ -11,7 +11,7 @@ Numbers that follow from other octets (lengths, counts, sizes, checksums) are wr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, NoReturn
@@ -22,7 +22,7 @@ from specwire.generated.checksums import compute_checksum
 from specwire.generated.codings import Countable, NumberError, describe, limits, write_number
 from specwire.generated.errors import EncodeError, Kind
 from specwire.generated.layout import Coding, Field
-from specwire.generated.named_plan import NamedMessage, NamedPlan
+from specwire.generated.named_plan import NamedMessage, NamedPlan, NamedVisitor
 from specwire.generated.plan import ITEM, NAME, VALUE, coded_octets
 from specwire.generated.words import either, octets_word, show
 
@@ -35,9 +35,6 @@ class _Run:
     """Octets of a frame, a record or an item so far; `owner` has the values."""
 
     owner: Any
-    fields: Mapping[str, Field]
-    path: str = ""
-    """Beginning of the paths of its fields."""
     pieces: list[tuple[str, bytes]] = field(default_factory=list)
     """Slots, each with its octets."""
     start: int = 0
@@ -49,36 +46,23 @@ class _Run:
     checks: list[ops.Verify] = field(default_factory=list)
 
 
-class Writer(ops.Visitor):
+class Writer(NamedVisitor):
     """Encoder of the values of one message; tracks its position for error messages.
 
     `home` is the module with the classes of the message and its records.
     """
 
     def __init__(self, plan: NamedPlan, message: NamedMessage, home: str, strict: bool) -> None:
-        self.plan = plan
-        self.message = message
+        super().__init__(plan, message)
         self.home = home
         self.strict = strict
-        self.field: Field | None = None
-        self.path = ""
-        self._rule: str | None = None
-        self._entry = ""
-        """Path of the innermost pair."""
-        self._split = ""
-        """How the text in the innermost loop is split."""
-        self._run = _Run(None, message.fields)
-
-    def move(self, field: Field | None, path: str) -> None:
-        """Name another field as the one that is written."""
-        self.field, self.path, self._rule = field, path, None
+        self._run = _Run(None)
 
     def refuse(self, kind: Kind, expected: str, found: str) -> NoReturn:
         """Raise EncodeError for a fault at the current position."""
-        rule = self._rule or (self.field.rule if self.field else self.message.name)
         raise EncodeError(
-            protocol=self.plan.layout.protocol, message_name=self.message.name, field=self.path, frame=None,
-            offset=None, kind=kind, expected=expected, found=found, rule=f"{self.plan.layout.edition} {rule}",
+            protocol=self.plan.layout.protocol, message_name=self.message.layout.name, field=self.path, frame=None,
+            offset=None, kind=kind, expected=expected, found=found, rule=f"{self.plan.layout.edition} {self.rule_name}",
         )  # fmt: skip
 
     def run(self, body: ops.Body, owner: object) -> Pieces:
@@ -87,10 +71,9 @@ class Writer(ops.Visitor):
         Raises:
             EncodeError: a value does not fit.
         """
-        fields = self.message.fields
-        pieces = self._written(body, _Run(owner, fields))
+        pieces = self._written(body, _Run(owner))
         return [
-            (fields[slot], b"".join(octets for _, octets in group))
+            (self.message.fields[slot], _joined(group))
             for slot, group in groupby(pieces, lambda piece: piece[0].removesuffix("#"))
         ]
 
@@ -100,7 +83,7 @@ class Writer(ops.Visitor):
         Raises:
             EncodeError: the value does not fit.
         """
-        return _joined(self._written(body, _Run(value, self._run.fields, self._run.path)))
+        return _joined(self._written(body, _Run(value)))
 
     def sequence(self, value: object) -> tuple[Any, ...]:
         """Return a value that must be a tuple."""
@@ -123,18 +106,9 @@ class Writer(ops.Visitor):
         for op in _optional(body):
             value = self._value(op.slot)
             if omitted and value is not None:
-                self._enter(op.slot)
+                self.enter(op.slot)
                 self.refuse("length", "None, as the field before it", describe(value))
             omitted = value is None
-
-    def _enter(self, slot: str) -> None:
-        """Name the field of a slot; that of an item is named by its loop."""
-        name = slot.removesuffix("#")
-        if name in (NAME, VALUE):
-            self.path = f"{self._entry}.{name[1:-1]}"
-        elif name != ITEM:
-            field = self._run.fields[name]
-            self.move(field, self._run.path + field.name)
 
     def _value(self, slot: str) -> Any:
         owner = self._run.owner
@@ -155,7 +129,7 @@ class Writer(ops.Visitor):
 
     def word(self, op: ops.Word) -> None:
         """Write one of several words."""
-        self._enter(op.slot)
+        self.enter(op.slot)
         value = self._value(op.slot)
         if value not in op.options:
             self.refuse("constant", either(op.options), describe(value))
@@ -170,7 +144,7 @@ class Writer(ops.Visitor):
 
     def number(self, op: ops.Number) -> None:
         """Write a number; leave room for one that follows from other octets."""
-        self._enter(op.slot)
+        self.enter(op.slot)
         if op.counts or op.checks:
             self._run.open[op.slot] = len(self._run.pieces), op
             self._add(op.slot, b"\0" * (coded_octets(op.coding) or 0))
@@ -197,11 +171,11 @@ class Writer(ops.Visitor):
 
     def text(self, op: ops.TakeText) -> None:
         """Write a text, or a name and a value as one."""
-        self._enter(op.slot)
+        self.enter(op.slot)
         value = self._value(op.slot)
         if op.json:
             self._add(op.slot, self._encoded(value))
-        elif self._split in ("first", "last"):
+        elif self.split in ("first", "last"):
             self._add(op.slot, self._spanned(op.extent, self._divided(*value)))
         else:
             self._add(op.slot, self._text(op, value))
@@ -232,7 +206,7 @@ class Writer(ops.Visitor):
 
     def octets(self, op: ops.TakeOctets) -> None:
         """Write opaque octets, or a UUID."""
-        self._enter(op.slot)
+        self.enter(op.slot)
         value = self._value(op.slot)
         if op.uuid:
             if not isinstance(value, UUID):
@@ -261,40 +235,34 @@ class Writer(ops.Visitor):
 
     def _divided(self, name: object, value: object) -> bytes:
         """Return name and value as one text; the side before the separator must not contain another ``=``."""
-        self.path = f"{self._entry}.name"
+        self.path = f"{self.entry}.name"
         octets = self._encoded(name) + b"="
-        if self._split == "first" and octets.count(b"=") > 1:
+        if self.split == "first" and octets.count(b"=") > 1:
             self.refuse("text", "a name without '='", repr(name))
-        self.path = f"{self._entry}.value"
+        self.path = f"{self.entry}.value"
         octets += (content := self._encoded(value))
-        if self._split == "last" and b"=" in content:
+        if self.split == "last" and b"=" in content:
             self.refuse("text", "a value without '='", repr(value))
-        self.path = self._entry
+        self.path = self.entry
         return octets
 
     # Values with values inside
 
     def loop(self, op: ops.Loop) -> None:
         """Write items."""
-        self._enter(op.slot)
-        field, path = self.field, self.path
+        self.enter(op.slot)
         items = self.sequence(self._value(op.slot))
         if op.count:
             self._count(op.count, op.plus, len(items), entries=True)
         if len(items) < op.minimum:
             self.refuse("count", f"at least {op.minimum}", str(len(items)))
-        outer, self._split = self._split, op.pairs
-        octets = b""
-        for number, item in enumerate(items):
-            self.move(field, f"{path}[{number}]")
-            if op.pairs:
-                self._entry, self._rule = self.path, op.rule
-                if not isinstance(item, tuple) or len(item) != 2:
-                    self.refuse("count", "a pair of name and value", describe(item))
-            octets += self.item(op.body, item)
-        self._split = outer
-        self.move(field, path)
-        self._add(op.slot, octets)
+        octets: list[bytes] = []
+        for number in self.items(op, range(len(items))):
+            item = items[number]
+            if op.pairs and (not isinstance(item, tuple) or len(item) != 2):
+                self.refuse("count", "a pair of name and value", describe(item))
+            octets.append(self.item(op.body, item))
+        self._add(op.slot, b"".join(octets))
 
     def nest(self, op: ops.Nest) -> None:
         """Write a record."""
@@ -306,15 +274,14 @@ class Writer(ops.Visitor):
 
     def _record(self, slot: str, classes: Sequence[str]) -> None:
         """Write a record; refuse a record of another package, even if its name matches."""
-        self._enter(slot)
-        field, path, value = self.field, self.path, self._value(slot)
+        self.enter(slot)
+        value = self._value(slot)
         found = value.__class__
         if found.__module__ != self.home or found.__name__ not in classes:
             self.refuse("tag", either(classes), describe(value))
-        run = _Run(value, self.message.records[found.__name__], f"{path}.")
-        octets = _joined(self._written(self.plan.records[found.__name__].body, run))
-        self.move(field, path)
-        self._add(slot, octets)
+        with self.inside(found.__name__):
+            pieces = self._written(self.plan.records[found.__name__].body, _Run(value))
+        self._add(slot, _joined(pieces))
 
     def optional(self, op: ops.Optional) -> None:
         """Write operations unless their value is None."""
@@ -323,7 +290,7 @@ class Writer(ops.Visitor):
         position = len(self._run.pieces)
         self.visit(op.body)
         if not _joined(self._run.pieces[position:]):
-            self._enter(op.slot)
+            self.enter(op.slot)
             self.refuse("length", "at least 1 octet: without any it would be read as None", "0 octets")
 
     def sized(self, op: ops.Sized) -> None:
@@ -332,7 +299,7 @@ class Writer(ops.Visitor):
         self._add(op.slot, b"")
         self._run.start = position + 1
         self.visit(op.body)
-        self._enter(op.slot)
+        self.enter(op.slot)
         self._run.pieces[position] = op.slot, self._size(op, len(_joined(self._run.pieces[position + 1 :])))
 
     def _size(self, op: ops.Sized, behind: int) -> bytes:
@@ -351,7 +318,7 @@ class Writer(ops.Visitor):
         self._run.start = position
         self.visit(op.body)
         self._run.start = outer
-        self._enter(op.count)
+        self.enter(op.count)
         self._count(op.count, op.plus, len(_joined(self._run.pieces[position:])))
 
     # Checksums
@@ -368,7 +335,7 @@ class Writer(ops.Visitor):
         run = self._run
         covered = b"".join(_joined(run.pieces[run.marks[begin] : run.marks[end]]) for begin, end in op.ranges)
         position, number = run.open[op.slot]
-        self._enter(op.slot)
+        self.enter(op.slot)
         run.pieces[position] = op.slot, self._coded(number.coding, compute_checksum(op.algorithm, covered))
 
 

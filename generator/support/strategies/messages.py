@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from types import EllipsisType
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -34,6 +34,8 @@ T = TypeVar("T")
 
 Given: TypeAlias = T | SearchStrategy[T] | EllipsisType
 """Argument for a field: a value, a strategy of values, or ``...`` for any value that fits."""
+
+Split: TypeAlias = Literal["", "both", "first", "last"]
 
 Likely: TypeAlias = Mapping[tuple[str, str], Sequence[int]]
 """Special values of a class's field, which are drawn often."""
@@ -112,14 +114,14 @@ class _Values(ops.Visitor):
         """Octets of a value that must not be empty: 1 if nothing would mean that it is omitted."""
         self._change: int | None = None
         """Number of octets from which on the size before them has another form."""
-        self._split = ""
+        self._split: Split = ""
         """How the text in the innermost loop is split."""
 
     def frames(self, part: ops.ManyFrames) -> None:
         """Add the strategy of the frames of a part; an empty frame would end a stack."""
         self.found[part.slot] = lists(self._item(part.body, least=int(part.delimited))[ITEM])
 
-    def _item(self, body: ops.Body, least: int = 0, split: str = "") -> dict[str, SearchStrategy[Any]]:
+    def _item(self, body: ops.Body, least: int = 0, split: Split = "") -> dict[str, SearchStrategy[Any]]:
         """Return the strategies of the slots of one of many values."""
         values = _Values(self.drawing, self.class_name, self.strict)
         values._least, values._split = least, split
