@@ -38,6 +38,8 @@ from specwire.generated.named_plan import named_plan
 from specwire.generated.refusal import explain_decode
 from specwire.generated.writer import Writer
 
+Types = dict[str, Type]
+
 COUNTED, REST = Span("counted"), Span("rest")
 DEMO_UUID = UUID("00112233-4455-6677-8899-aabbccddeeff")
 
@@ -58,23 +60,23 @@ def written(demo: ProtocolLayout, **values: Any) -> bytes:
     return b"".join(octets for _, octets in pieces)
 
 
-COUNTER = {"size": Counter(Integer(1), ("body",), 2), "kind": Integer(1), "body": Octets(COUNTED)}
-REGION = {
+COUNTER: Types = {"size": Counter(Integer(1), ("body",), 2), "kind": Integer(1), "body": Octets(COUNTED)}
+REGION: Types = {
     "size": Counter(Integer(2, order="little"), ("kind", "body")),
     "kind": Integer(1),
     "body": Text(REST),
 }
-COUNT = {
+COUNT: Types = {
     "count": Counter(Varint(), ("items",)),
     "kind": Integer(1),
     "items": ListOf(0, Integer(2), counted=True),
 }
-TRAILER = {"body": Text(Span("rest", 2)), "last": Integer(2)}
-SUM = {"body": Octets(Span("fixed", 2)), "gap": Octets(Span("fixed", 1)), "end": Octets(Span("fixed", 1)),
+TRAILER: Types = {"body": Text(Span("rest", 2)), "last": Integer(2)}
+SUM: Types = {"body": Octets(Span("fixed", 2)), "gap": Octets(Span("fixed", 1)), "end": Octets(Span("fixed", 1)),
        "sum": Checksum(Integer(2, order="little"), "sum8", ("body", "end"))}  # fmt: skip
-ALIGNED = {"body": Text(Span("prefix", 1)), "filler": Padding(0, b"-", 4), "last": Integer(1)}
+ALIGNED: Types = {"body": Text(Span("prefix", 1)), "filler": Padding(0, b"-", 4), "last": Integer(1)}
 
-GOOD: list[tuple[dict[str, Type], dict[str, Any], str]] = [
+GOOD: list[tuple[Types, dict[str, Any], str]] = [
     ({"n": Integer(3, order="little", signed=True)}, {"n": -2}, "feffff"),
     ({"n": Integer(2, order="little")}, {"n": 258}, "0201"),
     ({"n": Float(4)}, {"n": 1.0}, "3f800000"),
@@ -98,7 +100,7 @@ GOOD: list[tuple[dict[str, Type], dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("types", "values", "octets"), GOOD, ids=range(len(GOOD)))
-def test_values_and_their_octets(types: dict[str, Type], values: dict[str, Any], octets: str) -> None:
+def test_values_and_their_octets(types: Types, values: dict[str, Any], octets: str) -> None:
     demo = layout(**types)
     frame = b"\x01" + bytes.fromhex(octets)
     assert written(demo, **values) == frame
@@ -107,7 +109,7 @@ def test_values_and_their_octets(types: dict[str, Type], values: dict[str, Any],
     assert list(dict.fromkeys(mark.field.partition("[")[0] for mark in marks)) == ["id", *types]
 
 
-BAD: list[tuple[dict[str, Type], str, tuple[str | None, int, str, str, str]]] = [
+BAD: list[tuple[Types, str, tuple[str | None, int, str, str, str]]] = [
     ({"n": Integer(2, (1, 2), "little")}, "0300", ("n", 1, "range", "1 or 2", "3")),
     ({"n": Float(4)}, "0000", ("n", 1, "length", "4 octets", "2")),
     ({"n": Boolean()}, "02", ("n", 1, "range", "0 or 1", "2")),
@@ -133,14 +135,12 @@ BAD: list[tuple[dict[str, Type], str, tuple[str | None, int, str, str, str]]] = 
 
 
 @pytest.mark.parametrize(("types", "octets", "fault"), BAD, ids=range(len(BAD)))
-def test_faulty_octets(
-    types: dict[str, Type], octets: str, fault: tuple[str | None, int, str, str, str]
-) -> None:
+def test_faulty_octets(types: Types, octets: str, fault: tuple[str | None, int, str, str, str]) -> None:
     error = explain_decode(layout(**types), [b"\x01" + bytes.fromhex(octets)])
     assert (error.field, error.offset, error.kind, error.expected, error.found) == fault
 
 
-UNFIT: list[tuple[dict[str, Type], dict[str, Any], tuple[str, str, str, str]]] = [
+UNFIT: list[tuple[Types, dict[str, Any], tuple[str, str, str, str]]] = [
     ({"n": Integer(2, signed=True)}, {"n": 2**15}, ("n", "range", "-32768 to 32767", "32768")),
     ({"n": Float(4)}, {"n": 1e39}, ("n", "range", "a floating-point number of 4 octets", "float 1e+39")),
     ({"n": Boolean()}, {"n": 1}, ("n", "range", "False or True", "int 1")),
@@ -158,7 +158,7 @@ UNFIT: list[tuple[dict[str, Type], dict[str, Any], tuple[str, str, str, str]]] =
 
 @pytest.mark.parametrize(("types", "values", "fault"), UNFIT, ids=range(len(UNFIT)))
 def test_values_that_have_no_octets(
-    types: dict[str, Type], values: dict[str, Any], fault: tuple[str, str, str, str]
+    types: Types, values: dict[str, Any], fault: tuple[str, str, str, str]
 ) -> None:
     with pytest.raises(EncodeError) as refused:
         written(layout(**types), **values)
