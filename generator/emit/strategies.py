@@ -60,6 +60,7 @@ def emit(protocol: ir.Protocol) -> str:
         header=header(protocol, f"{protocol.edition}: Hypothesis strategies for its messages.", ABOUT.format(example=example)),
         names=sorted({*names, *(name for _, _, special in likely for name in special)}),
         likely=likely,
+        shadowed=tuple(message.class_name for message in protocol.messages if message.shadowed),
         roles=", ".join(f'"{letter}"' for letter in senders),
         by_sender=takes_sender(protocol),
         functions=functions,

@@ -48,12 +48,16 @@ class Drawing:
         layout: layout of the protocol.
         classes: messages and records by name.
         likely: special values of fields.
+        shadowed: messages whose values can make them another message.
     """
 
-    def __init__(self, layout: ProtocolLayout, classes: Mapping[str, Any], likely: Likely) -> None:
+    def __init__(
+        self, layout: ProtocolLayout, classes: Mapping[str, Any], likely: Likely, shadowed: Sequence[str] = ()
+    ) -> None:
         self.layout = layout
         self.classes = classes
         self.likely = likely
+        self.shadowed = shadowed
 
     def messages(self, make: type[T], given: Mapping[str, Any]) -> SearchStrategy[T]:
         """Draw messages of one class; `given` has the argument for each field, and ``strict``."""
@@ -63,8 +67,9 @@ class Drawing:
         tails: list[list[str]] = []
         counted: list[str] = []
         letters: dict[str | None, list[str]] = {}
+        together = class_name in self.shadowed
         for part in named_plan(self.layout).messages[class_name].parts:
-            values = self._values(class_name, strict)
+            values = _Values(self, class_name, strict)
             if isinstance(part, ops.ManyFrames):
                 values.frames(part)
             else:
@@ -72,6 +77,7 @@ class Drawing:
                 tails.append(values.optional_slots)
             names = list(values.found)
             fields |= values.found
+            together = together or values.together
             if part.presence.kind == "announced":
                 readings.setdefault(part.presence.mask, []).extend(names)
             elif part.presence.kind == "counted":
@@ -82,21 +88,17 @@ class Drawing:
             make,
             {name: (given[name], strategy) for name, strategy in fields.items()},
             readings=list(readings.values()),
-            tails=[*tails, counted],
+            tails=[names for names in (*tails, counted) if names],
             required=letters.get("required", ()) if strict else (),
             forbidden=letters.get("forbidden", ()) if strict else (),
-            together=True,
+            together=together,
         )
 
     def records(self, make: type[T], given: Mapping[str, Any]) -> SearchStrategy[T]:
         """Draw records of one class; arguments as for `messages`."""
-        values = self._values(make.__name__, given["strict"])
+        values = _Values(self, make.__name__, given["strict"])
         values.visit(named_plan(self.layout).records[make.__name__].body)
-        fields = {name: (given.get(name, ...), strategy) for name, strategy in values.found.items()}
-        return instances(make, fields, tails=[values.optional_slots])
-
-    def _values(self, class_name: str, strict: bool) -> _Values:
-        return _Values(self, class_name, strict)
+        return values.instances(make, given)
 
 
 class _Values(ops.Visitor):
@@ -108,6 +110,8 @@ class _Values(ops.Visitor):
         self.strict = strict
         self.found: dict[str, SearchStrategy[Any]] = {}
         self.optional_slots: list[str] = []
+        self.together = False
+        """Whether values that fit can be too long together, or no octets where some are needed."""
         self._numbers: dict[str, ops.Number] = {}
         """Hidden numbers by their slots."""
         self._least = 0
@@ -121,11 +125,17 @@ class _Values(ops.Visitor):
         """Add the strategy of the frames of a part; an empty frame would end a stack."""
         self.found[part.slot] = lists(self._item(part.body, least=int(part.delimited))[ITEM])
 
+    def instances(self, make: type[T], given: Mapping[str, Any]) -> SearchStrategy[T]:
+        """Draw records whose fields have these values."""
+        fields = {name: (given.get(name, ...), strategy) for name, strategy in self.found.items()}
+        return instances(make, fields, tails=[self.optional_slots] if self.optional_slots else ())
+
     def _item(self, body: ops.Body, least: int = 0, split: Split = "") -> dict[str, SearchStrategy[Any]]:
         """Return the strategies of the slots of one of many values."""
         values = _Values(self.drawing, self.class_name, self.strict)
         values._least, values._split = least, split
         values.visit(body)
+        self.together = self.together or values.together
         return values.found
 
     def _most(self, slot: str, plus: int) -> int:
@@ -228,21 +238,27 @@ class _Values(ops.Visitor):
         self.found[op.slot] = one_of(self._record(record) for _, record in op.options)
 
     def _record(self, class_name: str) -> SearchStrategy[Any]:
-        return self.drawing.records(self.drawing.classes[class_name], {"strict": self.strict})
+        values = _Values(self.drawing, class_name, self.strict)
+        values.visit(named_plan(self.drawing.layout).records[class_name].body)
+        self.together = self.together or values.together
+        return values.instances(self.drawing.classes[class_name], {})
 
     def optional(self, op: ops.Optional) -> None:
         """Draw a value that is not empty: without octets, it could not be distinguished from an omitted one."""
         self.optional_slots.append(op.slot)
         self._least = 1
+        self.together = self.together or any(isinstance(one, ops.Nest | ops.Choose) for one in op.body)
         self.visit(op.body)
 
     def sized(self, op: ops.Sized) -> None:
         """Draw the values after a size."""
         self._change = 256 ** op.forms[0][1] - 1 if len(op.forms) > 1 else None
+        self.together = self.together or max(octets for _, octets in op.forms) <= 2
         self.visit(op.body)
 
     def region(self, op: ops.Region) -> None:
         """Draw the values that a number counts."""
+        self.together = True
         self.visit(op.body)
 
 
