@@ -1,7 +1,7 @@
 # Written by specwire from generator/support/columns/gathering.py. Do not edit; change that file and run `make generate`.
 """Columns of a whole array, collected from blocks of a few thousand rows.
 
-Integers are written directly into one array for all rows. Other columns are concatenated at the
+Numbers are written directly into one array for all rows. Other columns are concatenated at the
 end. Slots of other messages are null. A column larger than one Arrow array raises ValueError.
 """
 
@@ -14,22 +14,17 @@ import numpy as np
 import pyarrow as pa
 from specwire.generated.columns.arrow import (
     ArrowType,
+    Mask,
+    Positions,
     allocated,
     bitmap,
     buffer_of,
+    either,
     nulls_of,
     numbers_in,
     taken,
 )
-from specwire.generated.columns.building import (
-    Column,
-    Nulls,
-    Numbers,
-    either,
-    storage,
-    store,
-)
-from specwire.generated.columns.frames import Mask, Positions
+from specwire.generated.columns.building import Column, Nulls, Numbers, storage, store
 
 LARGEST = 2**31 - 1
 """Largest number of octets, or elements, of one column: its offsets are signed 32-bit integers."""
@@ -52,7 +47,7 @@ class Gathered(Protocol):
 
 
 class GatheredNumbers:
-    """Column of integers."""
+    """Column of integers or floats."""
 
     def __init__(self, type: ArrowType, count: int) -> None:
         self.type = type
@@ -105,7 +100,7 @@ class GatheredArrays:
 
     def prepare(self, column: Column) -> tuple[pa.Array[Any] | None, Mask | None]:
         """See `Gathered`."""
-        return (None, None) if isinstance(column, Nulls) else column.build()
+        return (None, None) if isinstance(column, Nulls) else column.build(self.type)
 
     def put(self, low: int, piece: pa.Array[Any] | None) -> None:
         """See `Gathered`. None means nulls, which are created once their number is known."""
@@ -135,9 +130,7 @@ class GatheredMessage:
         self.type = type
         fields = [type.field(number).type for number in range(type.num_fields)]
         self.columns: list[Gathered] = [
-            GatheredNumbers(field, count)
-            if pa.types.is_integer(field) or pa.types.is_decimal(field)
-            else GatheredArrays(field, count)
+            GatheredNumbers(field, count) if _is_number(field) else GatheredArrays(field, count)
             for field in fields
         ]
 
@@ -159,6 +152,10 @@ class GatheredMessage:
         valid = None if there.all() else bitmap(there)
         columns = [gathered.array(valid) for gathered in self.columns]
         return pa.Array.from_buffers(self.type, len(there), [valid], children=columns)
+
+
+def _is_number(type: ArrowType) -> bool:
+    return bool(pa.types.is_integer(type) or pa.types.is_floating(type) or pa.types.is_decimal(type))
 
 
 def concatenated(arrays: Sequence[pa.Array[Any]]) -> pa.Array[Any]:

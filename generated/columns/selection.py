@@ -1,19 +1,25 @@
 # Written by specwire from generator/support/columns/selection.py. Do not edit; change that file and run `make generate`.
-"""Message type of each row, for many rows together.
+"""Message type of each row, for many rows together; rows that could be read as another message.
 
 The counterpart of `specwire.generated.selection`, `patterns` and `shapes` for whole columns.
 Messages are told apart by tags at the places of the selectors, by patterns of the first frame, or
 by the shape of the whole message. A row that matches no message has the number -1.
+
+Where messages are told apart by how their frames begin, the octets of an open field can match another
+message. `doubtful_looks` finds such rows when they are encoded, as `specwire.generated.unfit` does.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Protocol, cast
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from specwire.generated.columns.frames import Frames, Mask, Positions
+from specwire.generated.columns.arrow import Mask, Positions, either
+from specwire.generated.columns.frames import Frames
 from specwire.generated.columns.runs import differs, gather
 from specwire.generated.layout import ProtocolLayout, Shape
 from specwire.generated.patterns import fixed_octets
@@ -95,7 +101,7 @@ class Tags:
             fits &= there
         if not fits.all():
             begin, step = np.where(fits, begin, 0), 0
-        return fits & ~differs(gather(frames.octets, begin, len(piece), step), 0, piece)
+        return fits & ~differs(gather(frames.octets, begin, len(piece), step), piece)
 
 
 def _frame(frames: Frames, index: int) -> tuple[Positions, Mask | None]:
@@ -130,7 +136,7 @@ class Patterns:
         for octets, pieces, number in self.patterns:
             rows = np.flatnonzero((chosen < 0) & (size >= octets))
             for offset, piece in pieces:
-                rows = rows[~differs(gather(frames.octets, begin[rows] + offset, len(piece)), 0, piece)]
+                rows = rows[~differs(gather(frames.octets, begin[rows] + offset, len(piece)), piece)]
             chosen[rows] = number
         return chosen
 
@@ -192,6 +198,56 @@ def _looks_so(frames: Frames, shape: Shape) -> Mask:
         good = size == octets if whole else size >= octets
         for offset, piece in _pieces(pattern):
             at = np.where(good, begin + offset, 0)
-            good &= ~differs(gather(frames.octets, at, len(piece)), 0, piece)
+            good &= ~differs(gather(frames.octets, at, len(piece)), piece)
         fits[rows] = good
     return fits
+
+
+def doubtful_looks(layout: ProtocolLayout, class_name: str, frames: Frames) -> Mask | None:
+    """Return the mask of encoded rows that begin like another message; None if there is none."""
+    return either(*(_looks_so(frames, shape) for shape in _rivals(layout, class_name)))
+
+
+@lru_cache(maxsize=1024)
+def _rivals(layout: ProtocolLayout, class_name: str) -> tuple[Shape, ...]:
+    """Return the shapes that other messages have and frames of this message can match."""
+    if layout.shapes:
+        own = [shape for name, shape in layout.shapes if name == class_name]
+        return tuple(shape for shape in _before(layout, class_name) if not _apart(shape, own))
+    patterns = next(message.patterns for message in layout.messages if message.class_name == class_name)
+    other = {p for message in layout.messages if message.class_name != class_name for p in message.patterns}
+    return tuple(
+        Shape(((pattern, False),), 1, None)
+        for pattern in sorted(other)
+        if len(pattern) >= min(map(len, patterns)) and any(_meet(pattern, own) for own in patterns)
+    )
+
+
+def _before(layout: ProtocolLayout, class_name: str) -> list[Shape]:
+    """Return the shapes that are tried before the last shape of a class and share a sender with it."""
+    names = [name for name, _ in layout.shapes]
+    last = len(names) - names[::-1].index(class_name)
+    senders = {one for name, shape in layout.shapes if name == class_name for one in shape.senders}
+    return [
+        shape
+        for name, shape in layout.shapes[:last]
+        if name != class_name and (not shape.senders or not senders or senders & set(shape.senders))
+    ]
+
+
+def _apart(shape: Shape, own: Sequence[Shape]) -> bool:
+    """Return whether frames that match one of `own` can never match `shape`."""
+    return all(
+        (shape.most is not None and shape.most < mine.least)
+        or (mine.most is not None and mine.most < shape.least)
+        or any(
+            not _meet(theirs, ours) for (theirs, _), (ours, _) in zip(shape.frames, mine.frames, strict=False)
+        )
+        for mine in own
+    )
+
+
+def _meet(one: str, other: str) -> bool:
+    """Return whether octets can begin in both ways."""
+    pairs = zip(fixed_octets(one), fixed_octets(other), strict=False)
+    return all(first is None or second is None or first == second for first, second in pairs)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from specwire.generated.columns import decoding as columns_decoding
-from specwire.generated.columns import lists as columns_lists
+from specwire.generated.columns import loops as columns_loops
 from specwire.generated.columns import native as columns_native
 from specwire.generated.columns.rows import decode_rows
 
@@ -51,7 +51,7 @@ def column_build(name: str) -> Iterator[None]:
 def patient_columns() -> Iterator[None]:
     """Read lists in step to their ends meanwhile, however few rows go on."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(columns_lists, "FEW", 0)
+        patch.setattr(columns_loops, "FEW", 0)
         yield
 
 
