@@ -283,8 +283,8 @@ def test_kernels_of_another_version_are_not_used(monkeypatch: pytest.MonkeyPatch
     source = Path(columns_native.__file__).with_name("kernels.pyx").read_text(encoding="utf-8")
     assert f'\nBUILD = "{columns_native.BUILD}"\n' in source
     monkeypatch.delenv(PURE, raising=False)
-    compiled = SimpleNamespace(BUILD=columns_native.BUILD)
-    monkeypatch.setitem(sys.modules, "specwire.generated.columns.kernels", cast(Any, compiled))
+    compiled = cast(Any, SimpleNamespace(BUILD=columns_native.BUILD))
+    monkeypatch.setitem(sys.modules, "specwire.generated.columns.kernels", compiled)
     module = columns_native.__name__.replace("native", "kernels")
     assert find_native(module, columns_native.BUILD) is compiled
     compiled.BUILD = "0"

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from specwire.generated.columns.arrow import Mask, Positions, Whole, buffer_of, either, ranges, starts_of
+from specwire.generated.columns.arrow import Mask, Whole, buffer_of, either, ranges, starts_of
 from specwire.generated.columns.building import scattered
 from specwire.generated.columns.frames import Frames
 from specwire.generated.columns.intake import elements, field_of, integers_of, plain, there

@@ -19,7 +19,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from specwire.generated.columns.arrow import either, starts_of
-from specwire.generated.columns.assembly import FRAMES, Rows, as_lists, frames_of, one_array, raw_frames, write_messages
+from specwire.generated.columns.assembly import (
+    FRAMES,
+    Rows,
+    as_lists,
+    frames_of,
+    one_array,
+    raw_frames,
+    write_messages,
+)
 from specwire.generated.columns.intake import TypeCheck, plain, there
 from specwire.generated.columns.pieces import MOST_OCTETS, Pieces
 from specwire.generated.columns.rows import encode_row, refuse

@@ -15,7 +15,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from specwire.generated.columns.arrow import ArrowType, Mask, Octets, Positions, buffer_of, numbers_in, starts_of
+from specwire.generated.columns.arrow import (
+    ArrowType,
+    Mask,
+    Octets,
+    Positions,
+    buffer_of,
+    numbers_in,
+    starts_of,
+)
 
 Messages: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any]"
 

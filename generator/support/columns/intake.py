@@ -221,7 +221,9 @@ def _decimals(array: pa.Array[Any], most: int, least: int) -> tuple[Whole, Mask 
     low, high = halves[:, 0], halves[:, 1]
     if least:
         signed = low.view(np.int64)
-        wrong = (high != np.where(signed < 0, ~np.uint64(0), np.uint64(0))) | (signed > most) | (signed < least)
+        wrong = (
+            (high != np.where(signed < 0, ~np.uint64(0), np.uint64(0))) | (signed > most) | (signed < least)
+        )
         return signed, wrong if wrong.any() else None
     wrong = high != 0
     if most < 2**64 - 1:

@@ -47,9 +47,7 @@ def evenly(run: Run, counts: Positions | None, octets: int) -> tuple[Positions, 
     return counts, np.repeat(begin, counts) + octets * ranges(np.zeros(len(run), np.int64), counts)
 
 
-def walk(
-    run: Run, counts: Positions | None, skip: Callable[[Run], None]
-) -> tuple[Positions, Positions]:
+def walk(run: Run, counts: Positions | None, skip: Callable[[Run], None]) -> tuple[Positions, Positions]:
     """Advance past the items of every row, one for each call of `skip`; return the same as `evenly`."""
     active = np.flatnonzero(run.at < run.end) if counts is None else np.flatnonzero(counts)
     part = run.part(active)
@@ -138,9 +136,7 @@ def divided(texts: Slices, at: Literal["first", "last"]) -> tuple[list[Slices], 
     return [name, Slices(octets, buffer, equals + 1, end - equals - 1, texts.ended)], undivided
 
 
-def _search(
-    equals: Positions, begin: Positions, end: Positions, *, first: bool
-) -> tuple[Positions, Mask]:
+def _search(equals: Positions, begin: Positions, end: Positions, *, first: bool) -> tuple[Positions, Mask]:
     """Return where each text is divided, and the mask of texts without ``=``; `equals` has all of their places."""
     if not len(equals):
         return begin, np.ones(len(begin), bool)

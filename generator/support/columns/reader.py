@@ -54,7 +54,9 @@ LARGEST = 1 << 62
 
 def body_octets(body: Body, records: Records) -> int:
     """Return the fixed number of octets of a body, 0 if values differ in size."""
-    sizes = [body_octets(records[op.record], records) if isinstance(op, Nest) else fixed_octets(op) for op in body]
+    sizes = [
+        body_octets(records[op.record], records) if isinstance(op, Nest) else fixed_octets(op) for op in body
+    ]
     return sum(filter(None, sizes)) if all(sizes) else 0
 
 
@@ -87,7 +89,11 @@ class Reader(Visitor):
         rows = self._gather(start, low, high - low, step) if together else None
         for at, size, one in places:
             if self._looks(at, one):
-                found = self._gather(start, at, size, step) if rows is None else rows[:, at - low : at - low + size]
+                found = (
+                    self._gather(start, at, size, step)
+                    if rows is None
+                    else rows[:, at - low : at - low + size]
+                )
                 self._looked(one, found)
             elif not run.skim and isinstance(one, TakeText | TakeOctets):
                 sizes = np.full(len(run), size)

@@ -22,7 +22,17 @@ from specwire.generated.columns.writer import Scope
 from specwire.generated.errors import DecodeError, EncodeError, Kind
 from specwire.generated.layout import Boolean, Float, Frame, ProtocolLayout
 from specwire.generated.messages import Message
-from specwire.generated.plan import ITEM, Choose, Extent, Loop, MessagePlan, Nest, Number, TakeOctets, TakeText
+from specwire.generated.plan import (
+    ITEM,
+    Choose,
+    Extent,
+    Loop,
+    MessagePlan,
+    Nest,
+    Number,
+    TakeOctets,
+    TakeText,
+)
 
 Convert = Callable[[Any], Any]
 """Function that converts a value for pyarrow; it is never called with None."""

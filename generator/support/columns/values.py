@@ -45,8 +45,8 @@ def write_octets(op: TakeOctets, array: pa.Array[Any]) -> Written:
     """Return opaque octets, or those of UUIDs in canonical form."""
     pieces = pieces_of(array)
     if op.uuid is not None:
-        block, wrong = uuid_octets(pieces, op.uuid)
-        return (block,), wrong
+        block, other = uuid_octets(pieces, op.uuid)
+        return (block,), other
     wrong: Mask | None = None
     if op.minimum or op.maximum is not None:
         sizes = pieces.sizes
@@ -62,7 +62,9 @@ def write_words(op: Word, array: pa.Array[Any]) -> Written:
     return (pieces,), ~np.asarray(good, np.bool_)
 
 
-def write_divided(op: TakeText, last: bool, names: pa.Array[Any], values: pa.Array[Any], strict: bool) -> Written:
+def write_divided(
+    op: TakeText, last: bool, names: pa.Array[Any], values: pa.Array[Any], strict: bool
+) -> Written:
     """Return names and values as one text each; the side where it is divided must not contain another ``=``."""
     (name, wrong_name), (value, wrong_value) = texts(names), texts(values)
     wrong = either(wrong_name, wrong_value, holding(value if last else name, EQUALS))
