@@ -17,7 +17,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from specwire.generated.columns.arrow import (
     Mask,
-    Positions,
     Whole,
     buffer_of,
     either,

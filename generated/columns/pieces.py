@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from specwire.generated.columns import native
 from specwire.generated.columns.arrow import (
     Mask,

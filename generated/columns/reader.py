@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from specwire.generated.checksums import checksum
+from specwire.generated.checksums import compute_checksum
 from specwire.generated.columns import native
 from specwire.generated.columns.arrow import Octets, Positions, buffer_of
 from specwire.generated.columns.building import (
@@ -78,6 +78,7 @@ class Reader(Visitor):
         self.records = records
         self.known = known
         self.begin = run.at
+        """Start of the body, for padding."""
         self.columns: list[Column] = []
         self.slots: dict[str, Positions] = {}
         """Values of the hidden slots."""
@@ -264,11 +265,13 @@ class Reader(Visitor):
 
     def _inside(self, size: Positions, body: Body) -> None:
         """Read a body of exactly `size` octets."""
-        run, outer = self.run, self.run.end
+        run, outer, begin = self.run, self.run.end, self.begin
         run.end = run.at + run.within(size)
+        self.begin = run.at
         self.visit(body)
         run.refuse(run.at != run.end)
         run.end = np.where(run.ok, outer, 0) if run.parked else outer
+        self.begin = begin
 
     def loop(self, op: Loop) -> None:
         """See `Visitor`."""
@@ -324,7 +327,7 @@ class Reader(Visitor):
         view = self.run.frames.octets.data
         ranges = [(self.marks[begin].tolist(), self.marks[end].tolist()) for begin, end in op.ranges]
         found = [
-            checksum(op.algorithm, b"".join(view[begin[row] : end[row]] for begin, end in ranges))
+            compute_checksum(op.algorithm, b"".join(view[begin[row] : end[row]] for begin, end in ranges))
             for row in range(len(self.run))
         ]
         self.run.refuse(np.array(found, np.uint64) != self.slots[op.slot])

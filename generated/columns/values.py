@@ -45,8 +45,8 @@ def write_octets(op: TakeOctets, array: pa.Array[Any]) -> Written:
     """Return opaque octets, or those of UUIDs in canonical form."""
     pieces = pieces_of(array)
     if op.uuid is not None:
-        block, wrong = uuid_octets(pieces, op.uuid)
-        return (block,), wrong
+        block, other = uuid_octets(pieces, op.uuid)
+        return (block,), other
     wrong: Mask | None = None
     if op.minimum or op.maximum is not None:
         sizes = pieces.sizes

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from specwire.generated.checksums import checksum
+from specwire.generated.checksums import compute_checksum
 from specwire.generated.columns.arrow import Mask, Whole, either, starts_of
 from specwire.generated.columns.codings import write_column, write_values
 from specwire.generated.columns.intake import PAIR, elements, field_of, plain, there
@@ -96,6 +96,8 @@ class Writer(Visitor):
         self.columns = columns
         self.count = count
         self.components: list[Component] = []
+        self.begin = 0
+        """First component of the body, for padding."""
         self.wrong: Mask | None = None
         self.ended: Mask | None = None
         """Elements without an earlier optional value."""
@@ -130,7 +132,7 @@ class Writer(Visitor):
     def pad(self, op: Pad) -> None:
         """See `Visitor`."""
         if op.multiple:
-            sizes = np.broadcast_to(np.asarray(-self._width(0)) % op.multiple, (self.count,))
+            sizes = np.broadcast_to(np.asarray(-self._width(self.begin)) % op.multiple, (self.count,))
             fill = np.full(int(sizes.sum()), op.fill[0], np.uint8)
             self.components.append(Pieces(starts_of(sizes), fill))
         else:
@@ -233,7 +235,7 @@ class Writer(Visitor):
         """See `Visitor`."""
         at = len(self.components)
         self.components.append(b"")
-        self.visit(op.body)
+        self._inside(op.body)
         behind = np.broadcast_to(np.asarray(self._width(at + 1), np.int64), (self.count,))
         self.components[at], wrong = _size(op.forms, behind)
         self.wrong = either(self.wrong, wrong)
@@ -241,8 +243,13 @@ class Writer(Visitor):
     def region(self, op: Region) -> None:
         """See `Visitor`."""
         begin = len(self.components)
-        self.visit(op.body)
+        self._inside(op.body)
         self._counted(op.count, self._width(begin) + op.plus)
+
+    def _inside(self, body: Body) -> None:
+        outer, self.begin = self.begin, len(self.components)
+        self.visit(body)
+        self.begin = outer
 
     def loop(self, op: Loop) -> None:
         """See `Visitor`."""
@@ -298,7 +305,8 @@ class Writer(Visitor):
         pieces = joined(covered, self.count)
         view, starts = pieces.data.data, pieces.offsets.tolist()
         found = [
-            checksum(op.algorithm, bytes(view[starts[row] : starts[row + 1]])) for row in range(self.count)
+            compute_checksum(op.algorithm, bytes(view[starts[row] : starts[row + 1]]))
+            for row in range(self.count)
         ]
         at, coding = self.hidden.pop(op.slot)
         components, wrong = write_values(coding, np.array(found, np.uint64))
