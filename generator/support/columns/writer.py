@@ -329,6 +329,8 @@ def spread(written: Written, now: Mask) -> Written:
 
 def _size(forms: Sequence[tuple[bytes, int]], behind: Whole) -> tuple[Component, Mask | None]:
     """Return the sizes of the octets that follow, each in the first form that can hold it."""
+    if not len(behind):
+        return b"", None
     spelled = [joined((tag, Numbers(behind, octets)), len(behind)) for tag, octets in forms]
     used = np.full(len(behind), -1)
     for number in reversed(range(len(forms))):
@@ -338,7 +340,7 @@ def _size(forms: Sequence[tuple[bytes, int]], behind: Whole) -> tuple[Component,
             fits &= ~_begins_as_another(spelled[number], octets, [other for other, _ in forms if other])
         used[fits] = number
     for number, piece in enumerate(spelled):
-        if len(used) and (used == number).all():
+        if (used == number).all():
             return Block(piece.octets.reshape(len(behind), -1)), None
     found = [_only(piece, used == number) for number, piece in enumerate(spelled)]
     return joined(found, len(behind)), either(used < 0)
