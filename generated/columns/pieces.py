@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,14 +39,14 @@ MOST_OCTETS = 2**31 - 1
 """Largest value of the signed 32-bit offsets of an Arrow binary array."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pieces:
     """Octets of varying length: element i is ``data[offsets[i]:offsets[i + 1]]``."""
 
     offsets: Whole
     data: Octets
 
-    @property
+    @cached_property
     def sizes(self) -> Whole:
         """Number of octets of each element."""
         return np.diff(self.offsets)
@@ -119,10 +120,10 @@ def width_of(component: Component) -> int | Whole:
 
 def total_width(components: Sequence[Component]) -> int | Whole:
     """Return the total number of octets of components: one number, or one for each element."""
-    total: int | Whole = 0
-    for component in components:
-        total = total + width_of(component)
-    return total
+    fixed = sum(width for width in map(width_of, components) if isinstance(width, int))
+    varying = [component.sizes for component in components if isinstance(component, Pieces)]
+    total = sum(varying[1:], start=varying[0]) if varying else 0
+    return total + fixed if fixed else total
 
 
 def cut(pieces: Pieces, octets: int, fill: int) -> Block:

@@ -93,8 +93,7 @@ class Reader(Visitor):
         places = list(_places(op))
         looked = [(at, size) for at, size, one in places if self._looks(at, one)]
         low, high = (looked[0][0], sum(looked[-1])) if looked else (0, 0)
-        together = high - low <= WIDEST
-        rows = self._gather(start, low, high - low, step) if together else None
+        rows = self._gather(start, low, high - low, step) if 0 < high - low <= WIDEST else None
         for at, size, one in places:
             if self._looks(at, one):
                 found = (
@@ -168,7 +167,7 @@ class Reader(Visitor):
                 return run.take(self._counted(extent.slot, extent.plus))
             case "until":
                 return run.take(run.until(extent.until))
-        return run.take(run.within(run.left - extent.octets) if extent.octets else run.left)
+        return run.take(run.within(run.left - extent.octets)) if extent.octets else run.rest()
 
     def _counted(self, slot: str, plus: int) -> Positions:
         """Return the number of octets or items that a hidden slot counts; an item has an octet at least."""
@@ -188,7 +187,7 @@ class Reader(Visitor):
     def word(self, op: Word) -> None:
         """See `Visitor`."""
         run, known = self.run, self.known == LARGEST
-        start, size = run.take(run.left)
+        start, size = run.rest()
         fits = np.full(len(run), known)
         for option in () if known else map(str.encode, op.options):
             same = size == len(option)

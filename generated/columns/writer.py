@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 from specwire.generated.checksums import compute_checksum
 from specwire.generated.columns.arrow import Mask, Whole, either, starts_of
+from specwire.generated.columns.building import scattered
 from specwire.generated.columns.codings import write_column, write_values
 from specwire.generated.columns.intake import PAIR, elements, field_of, plain, there
 from specwire.generated.columns.pieces import (
@@ -174,7 +175,8 @@ class Writer(Visitor):
     def _taken(self, extent: Extent, begin: int) -> None:
         """Write the number of octets of the components from `begin` on, if one stands before them."""
         if extent.kind == "slot":
-            self._counted(extent.slot, self._width(begin) + extent.plus)
+            octets = self._width(begin)
+            self._counted(extent.slot, octets + extent.plus if extent.plus else octets)
 
     def _width(self, begin: int) -> int | Whole:
         """Return the number of octets of the components from `begin` on."""
@@ -188,7 +190,7 @@ class Writer(Visitor):
             self._all_wrong()
             return
         at, coding = self.hidden.pop(slot)
-        numbers = np.broadcast_to(np.asarray(number, np.int64), (self.count,))
+        numbers = np.full(self.count, number) if isinstance(number, int) else number
         components, wrong = write_values(coding, numbers)
         self.components[at] = components[0] if len(components) == 1 else joined(components, self.count)
         self.wrong = either(self.wrong, wrong)
@@ -263,9 +265,8 @@ class Writer(Visitor):
         few = counts < op.minimum if op.minimum else None
         self._add(*spread(((pieces,), either(inside, few)), now), ~now)
         if op.count:
-            numbers = np.zeros(self.count, np.int64)
-            numbers[now] = counts
-            self._counted(op.count, numbers + op.plus)
+            numbers = counts if now.all() else scattered(counts, np.flatnonzero(now), self.count)
+            self._counted(op.count, numbers + op.plus if op.plus else numbers)
 
     def _items(self, op: Loop, items: pa.Array[Any]) -> Written:
         """Return the octets of the items of all lists."""

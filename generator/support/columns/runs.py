@@ -89,6 +89,12 @@ class Run:
         self.step = 0
         return start, size
 
+    def rest(self) -> tuple[Positions, Positions]:
+        """Return where the octets left begin and their number, and advance to the end."""
+        start, size = self.at, self.left
+        self.at, self.step = self.end, 0
+        return start, size
+
     def within(self, size: Positions) -> Positions:
         """Return numbers of octets; refuse rows where one is negative or exceeds the octets left."""
         self.refuse((size < 0) | (size > self.left))
