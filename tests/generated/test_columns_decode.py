@@ -287,8 +287,8 @@ def test_kernels_of_another_version_are_not_used(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "specwire.generated.columns.kernels", compiled)
     module = columns_native.__name__.replace("native", "kernels")
     assert find_native(module, columns_native.BUILD) is compiled
-    compiled.BUILD = "0"
+    monkeypatch.setattr(compiled, "BUILD", "0")
     assert find_native(module, columns_native.BUILD) is None
-    compiled.BUILD = columns_native.BUILD
+    monkeypatch.setattr(compiled, "BUILD", columns_native.BUILD)
     monkeypatch.setenv(PURE, "1")
     assert find_native(module, columns_native.BUILD) is None
