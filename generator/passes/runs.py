@@ -16,10 +16,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from specwire.generator import ir
-from specwire.generator.passes.grammar import references
-from specwire.generator.passes.layouts import FieldsLayout, ValueLayout, is_open
-from specwire.generator.passes.sizes import is_size_name, read_forms, shaped_forms
-from specwire.generator.syntax import (
+from specwire.generator.abnf.syntax import (
     Alternation,
     CharVal,
     Concatenation,
@@ -29,6 +26,9 @@ from specwire.generator.syntax import (
     Reference,
     Repetition,
 )
+from specwire.generator.passes.grammar import references
+from specwire.generator.passes.layouts import FieldsLayout, ValueLayout, is_open
+from specwire.generator.passes.sizes import is_size_name, read_forms, shaped_forms
 
 if TYPE_CHECKING:
     from specwire.generator.passes.types import TypeReader
@@ -89,10 +89,10 @@ def _kind(
         if _said(reader, element) is None:
             _assume(reader, element, "the number of octets after it, because a constant is before it")
         return "size"
-    if after is None or reader.octets.constant(element) is not None or reader.width(element) is None:
+    if after is None or reader.octets.constant(element) is not None or reader.prefix(element) is None:
         return "value"
     hint = reader.hint(element if isinstance(element, Reference) else None)
-    if hint.scope == "none":
+    if hint.scope == "none" or hint.counts or hint.checksum:
         return "value"
     if isinstance(after, Repetition) and counts(reader, element, after):
         return "counted"

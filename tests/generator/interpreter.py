@@ -10,7 +10,9 @@ integer and the octets it is made of.
 from __future__ import annotations
 
 import binascii
+import math
 import re
+import struct
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +22,7 @@ from specwire.generator import ir
 
 Content: TypeAlias = "bytes | int | tuple[Content, ...] | Mapping[str, Content] | Chosen | None"
 Contents = Mapping[str, Content]
+Counts: TypeAlias = "dict[str, list[tuple[ir.CounterType | None, int]]]"
 
 
 @dataclass(frozen=True)
@@ -271,7 +274,8 @@ def counted(
     first = found[0].type
     if isinstance(first, ir.ListType | ir.PairsType) and first.counted and len(found) == 1:
         return len(items(contents[found[0].name]))
-    return sum(len(written[name]) for name in type.counts)
+    sums = [one.type.number.octets for one in found if isinstance(one.type, ir.ChecksumType)]
+    return sum(sums) + sum(len(written[name]) for name in type.counts)
 
 
 def checksum(type: ir.ChecksumType, fields: Sequence[ir.Field], written: Mapping[str, bytes]) -> int:
@@ -387,9 +391,18 @@ def read_fields(
     protocol: ir.Protocol, fields: Sequence[ir.Field], octets: bytes
 ) -> tuple[dict[str, Content], bytes]:
     """Return the contents of the fields at the start of `octets`, and the octets after them."""
-    contents: dict[str, Content] = {}
     spans: dict[str, bytes] = {}
-    counts: dict[str, tuple[ir.CounterType, int]] = {}
+    contents, octets = read_region(protocol, fields, octets, {}, spans)
+    verify(fields, spans)
+    return contents, octets
+
+
+def read_region(
+    protocol: ir.Protocol, fields: Sequence[ir.Field], octets: bytes, known: Counts, spans: dict[str, bytes]
+) -> tuple[dict[str, Content], bytes]:
+    """Return the contents of fields behind the counters `known`; add the octets of each field to `spans`."""
+    contents: dict[str, Content] = {}
+    counts: Counts = dict(known)
     skipped: set[str] = set()
     total = len(octets)
     for number, field in enumerate(fields):
@@ -399,40 +412,44 @@ def read_fields(
             contents |= {later.name: None for later in fields[number:]}
             break
         before = octets
-        counter, size = counts.get(field.name, (None, 0))
+        # The widest region comes first.
+        *others, (counter, size) = sorted(
+            counts.get(field.name, []), key=lambda one: len(one[0].counts) if one[0] else 0
+        ) or [(None, 0)]
         match field.type:
             case ir.SizeType():
-                verify(fields, spans)
                 inside, octets = sized(field.type, octets)
                 return contents | read_run(protocol, fields[number + 1 :], inside), octets
             case ir.CounterType(number=of, plus=plus, counts=names):
                 found, octets = read_number(of, octets)
                 if found < plus:
                     raise Refused("less than nothing")
-                counts[names[0]] = field.type, found - plus
+                counts[names[0]] = [*counts.get(names[0], []), (field.type, found - plus)]
             case ir.PaddingType(multiple=multiple) if multiple:
                 octets = take(octets, -(total - len(octets)) % multiple)[1]
-            case ir.ListType(counted=True) | ir.PairsType(counted=True):
+            case ir.ListType(counted=True) | ir.PairsType(counted=True) if not others and size >= 0:
                 contents[field.name], octets = read_many(protocol, field.type, octets, size)
             case _ if counter is not None:
                 inside, octets = take(octets, size)
                 together = [other for other in fields if other.name in counter.counts]
-                if (
-                    isinstance(field.type, ir.TextType | ir.OctetsType)
-                    and field.type.length.kind == "counted"
+                if isinstance(field.type, ir.TextType | ir.OctetsType) and (
+                    field.type.length.kind == "counted" and not others
                 ):
                     check(protocol, field.type, inside)
                     contents[field.name] = inside
                 else:
-                    contents |= read_run(protocol, together, inside)
+                    narrower = {**counts, field.name: others}
+                    found_inside, rest = read_region(protocol, together, inside, narrower, spans)
+                    if rest:
+                        raise Refused("octets are left over")
+                    contents |= found_inside
                     skipped |= set(counter.counts)
-                    spans |= dict.fromkeys(counter.counts, b"")
+                    continue
             case ir.ChecksumType(number=of):
                 octets = read_number(of, octets)[1]
             case _:
                 contents[field.name], octets = read(protocol, field.type, octets)
         spans[field.name] = before[: len(before) - len(octets)]
-    verify(fields, spans)
     return contents, octets
 
 
@@ -559,7 +576,14 @@ def read(protocol: ir.Protocol, type: ir.Type, octets: bytes) -> tuple[Content, 
     if isinstance(type, ir.TextType) and type.terminated:
         content = content.removesuffix(b"\0")
     check(protocol, type, content)
-    return content, octets
+    return one_nan(type, content) if isinstance(type, ir.FloatType) else content, octets
+
+
+def one_nan(type: ir.FloatType, content: bytes) -> bytes:
+    """The octets of a float; those of every NaN are the same."""
+    code = ("<" if type.order == "little" else ">") + ("f" if type.octets == 4 else "d")
+    (value,) = struct.unpack(code, content)
+    return struct.pack(code, math.nan) if math.isnan(value) else content
 
 
 def read_many(
