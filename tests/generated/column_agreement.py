@@ -73,8 +73,9 @@ def assert_same_columns(
     assert found.schema.equals(module.columns.SCHEMA, check_metadata=True)
     for name in found.schema.names:
         if not found.column(name).equals(wanted.column(name)):
-            assert found.column(name).to_pylist() == wanted.column(name).to_pylist(), name
-            raise AssertionError(f"{name} is the same in Python only")
+            one, other = (repr(batch.column(name).to_pylist()) for batch in (found, wanted))
+            assert one == other, name
+            assert "nan" in one, f"{name} is the same in Python only"
     assert isinstance(found, pa.RecordBatch)
     good = [frames for frames in seen if frames is not None and _is_message(module, frames, senders)]
     assert not good, "messages decoded one by one"
