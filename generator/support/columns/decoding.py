@@ -24,7 +24,7 @@ from specwire.generated.columns.frames import Frames, Messages, as_lists, open_s
 from specwire.generated.columns.gathering import GatheredMessage, concatenated, merged
 from specwire.generated.columns.messages import MessageReader
 from specwire.generated.columns.rows import Attributes, decode_rows
-from specwire.generated.columns.selection import Numbers, Senders, letters, make_choice
+from specwire.generated.columns.selection import Choice, Numbers, Senders, letters
 from specwire.generated.columns.slots import plan_of
 from specwire.generated.layout import Frame, ProtocolLayout
 from specwire.generated.messages import Message
@@ -54,7 +54,7 @@ class ColumnDecoder:
         self.attributes = attributes
         self.by_sender = by_sender
         self.single = all(len(m.parts) == 1 and isinstance(m.parts[0], Frame) for m in layout.messages)
-        self.choice = make_choice(layout)
+        self.choice = Choice(layout)
         self.names = [message.class_name for message in layout.messages]
         self.types = [schema.field(name).type for name in self.names]
         plan = plan_of(layout)

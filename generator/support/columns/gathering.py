@@ -7,7 +7,7 @@ end. Slots of other messages are null. A column larger than one Arrow array rais
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,22 +30,6 @@ LARGEST = 2**31 - 1
 """Largest number of octets, or elements, of one column: its offsets are signed 32-bit integers."""
 
 
-class Gathered(Protocol):
-    """One column of all rows."""
-
-    def put(self, low: int, piece: Any) -> None:
-        """Store a piece that `prepare` returned in the slots from `low` on."""
-        ...
-
-    def prepare(self, column: Column) -> tuple[Any, Mask | None]:
-        """Return the argument for `put`, and the mask of doubtful slots."""
-        ...
-
-    def array(self, valid: pa.Buffer | None) -> pa.Array[Any]:
-        """Return the column; `valid` is the validity bitmap of a column that records no nulls itself."""
-        ...
-
-
 class GatheredNumbers:
     """Column of integers or floats."""
 
@@ -55,12 +39,12 @@ class GatheredNumbers:
         self.filled = 0
         self.valid: Mask | None = None
 
-    def prepare(self, column: Column) -> tuple[Column, Mask | None]:
-        """See `Gathered`."""
+    def prepare(self, column: Column) -> tuple[Any, Mask | None]:
+        """Return the argument for `put`, and the mask of doubtful slots."""
         return column, None
 
     def put(self, low: int, piece: Numbers | Nulls) -> None:
-        """See `Gathered`."""
+        """Store the numbers of the slots from `low` on."""
         self._fill(low)
         if isinstance(piece, Nulls):
             return
@@ -74,7 +58,7 @@ class GatheredNumbers:
             self.valid[where] = True if piece.valid is None else piece.valid
 
     def array(self, valid: pa.Buffer | None) -> pa.Array[Any]:
-        """See `Gathered`."""
+        """Return the column; `valid` is the validity bitmap if no nulls were stored."""
         self._fill(len(self.values))
         own = valid if self.valid is None else bitmap(self.valid)
         return pa.Array.from_buffers(self.type, len(self.values), [own, buffer_of(self.values)])
@@ -98,12 +82,12 @@ class GatheredArrays:
         self.filled = 0
         self.pieces: list[pa.Array[Any]] = []
 
-    def prepare(self, column: Column) -> tuple[pa.Array[Any] | None, Mask | None]:
-        """See `Gathered`."""
+    def prepare(self, column: Column) -> tuple[Any, Mask | None]:
+        """Return the argument for `put`, None for nulls, and the mask of doubtful slots."""
         return (None, None) if isinstance(column, Nulls) else column.build(self.type)
 
     def put(self, low: int, piece: pa.Array[Any] | None) -> None:
-        """See `Gathered`. None means nulls, which are created once their number is known."""
+        """Store the array of the slots from `low` on; nulls are created once their number is known."""
         if piece is None:
             return
         self._fill(low)
@@ -111,7 +95,7 @@ class GatheredArrays:
         self.filled += len(piece)
 
     def array(self, valid: pa.Buffer | None) -> pa.Array[Any]:
-        """See `Gathered`."""
+        """Return the column."""
         self._fill(self.count)
         pieces, self.pieces = self.pieces, []
         return concatenated(pieces)
@@ -129,7 +113,7 @@ class GatheredMessage:
     def __init__(self, type: ArrowType, count: int) -> None:
         self.type = type
         fields = [type.field(number).type for number in range(type.num_fields)]
-        self.columns: list[Gathered] = [
+        self.columns: list[GatheredNumbers | GatheredArrays] = [
             GatheredNumbers(field, count) if _is_number(field) else GatheredArrays(field, count)
             for field in fields
         ]

@@ -331,34 +331,19 @@ def spread(written: Written, now: Mask) -> Written:
 
 def _size(forms: Sequence[tuple[bytes, int]], behind: Whole) -> tuple[Component, Mask | None]:
     """Return the sizes of the octets that follow, each in the first form that can hold it."""
-    if not len(behind):
-        return b"", None
-    spelled = [joined((tag, Numbers(behind, octets)), len(behind)) for tag, octets in forms]
-    used = np.full(len(behind), -1)
-    for number in reversed(range(len(forms))):
-        tag, octets = forms[number]
+    used = np.full(len(behind), len(forms))
+    for number, (tag, octets) in reversed(list(enumerate(forms))):
         fits = behind < 256**octets if octets < 8 else np.ones(len(behind), np.bool_)
-        if not tag:
-            fits &= ~_begins_as_another(spelled[number], octets, [other for other, _ in forms if other])
+        for other in [other for other, _ in forms if other and not tag and len(other) <= octets]:
+            # Without a tag, the number must not begin like a form with one.
+            fits &= behind >> 8 * (octets - len(other)) != int.from_bytes(other, "big")
         used[fits] = number
-    for number, piece in enumerate(spelled):
-        if (used == number).all():
-            return Block(piece.octets.reshape(len(behind), -1)), None
-    found = [_only(piece, used == number) for number, piece in enumerate(spelled)]
-    return joined(found, len(behind)), either(used < 0)
-
-
-def _begins_as_another(numbers: Pieces, octets: int, tags: Sequence[bytes]) -> Mask:
-    """Return the mask of sizes without a tag that begin like a form with one."""
-    rows = numbers.octets.reshape(-1, octets)
-    found = np.zeros(len(rows), np.bool_)
-    for tag in tags:
-        if len(tag) <= octets:
-            found |= (rows[:, : len(tag)] == np.frombuffer(tag, np.uint8)).all(axis=1)
-    return found
-
-
-def _only(pieces: Pieces, now: Mask) -> Pieces:
-    """Return the pieces of the elements where `now` is true, empty elsewhere."""
-    rows = pieces.octets.reshape(len(now), -1)[now]
-    return Pieces(np.arange(len(rows) + 1) * (rows.shape[1]), rows.reshape(-1)).spread(now)
+    found: list[Component] = []
+    for number, (tag, octets) in enumerate(forms):
+        now = used == number
+        if now.any():
+            found += spread(((tag, Numbers(behind[now], octets)), None), now)[0]
+    pieces = joined(found, len(behind))
+    if len(behind) and (used == used[0]).all():
+        return Block(pieces.octets.reshape(len(behind), -1)), either(used == len(forms))
+    return pieces, either(used == len(forms))
