@@ -108,10 +108,8 @@ class Flags:
         walk.refuse((walk.at >= walk.end) | (frame >= walk.end))
         sure = bool(walk.ok.all())
         run = walk.run(frame if sure else np.where(walk.ok, frame, 0), ascending=sure)
-        run.forward(self.offset)
-        step = run.step
-        start = run.forward(1)
-        walk.flags = flags = gather(walk.frames.octets, start, 1, 0 if run.parked else step)[:, 0]
+        start = run.forward(self.offset + 1) + self.offset
+        walk.flags = flags = gather(walk.frames.octets, np.where(run.ok, start, 0), 1)[:, 0]
         wrong = ~run.ok
         if self.absent:
             wrong |= flags & self.absent != 0

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from specwire.generated.columns.arrow import Mask, either
+from specwire.generated.columns.arrow import Mask, Positions, either
 from specwire.generated.columns.frames import Frames
 from specwire.generated.columns.runs import differs, gather
 from specwire.generated.layout import ProtocolLayout, Shape
@@ -128,6 +128,7 @@ class _Heads:
     def __init__(self, frames: Frames) -> None:
         self.frames = frames
         self.masks: dict[Head, Mask] = {}
+        self.places: dict[int, tuple[Positions, Positions, int]] = {}
 
     def fit(self, look: Look) -> Mask:
         """Return the mask of rows whose frames begin, and are as many, as `look` says."""
@@ -143,29 +144,42 @@ class _Heads:
         return fits if most is None else fits & (counts <= most)
 
     def _begin(self, head: Head) -> Mask:
-        frames, first, behind = self.frames, self.frames.rows[:-1], self.frames.rows[1:]
-        numbers = first + head.index if head.index >= 0 else behind + head.index
-        there = numbers < behind if head.index >= 0 else numbers >= first
-        sure = bool(there.all())
-        begin, end, step = frames.extents(numbers if sure else np.where(there, numbers, 0), ascending=sure)
+        begin, size, step = self._frame(head.index)
         octets = len(head.octets) // 2
-        fits: Mask = there & (end - begin == octets if head.whole else end - begin >= octets)
-        if not fits.any():
-            return fits
+        fits: Mask = size == octets if head.whole else size >= octets
         if not fits.all():
             begin, step = np.where(fits, begin, 0), 0
         for offset, piece in _pieces(head.octets):
-            fits &= ~differs(gather(frames.octets, begin + offset, len(piece), step), piece)
+            if not fits.any():
+                break
+            at = begin + offset if offset else begin
+            fits &= ~differs(gather(self.frames.octets, at, len(piece), step), piece)
         return fits
+
+    def _frame(self, index: int) -> tuple[Positions, Positions, int]:
+        """Return where frame `index` of each row begins, its size (-1 if the row has none), and its distance."""
+        if index not in self.places:
+            first, behind = self.frames.rows[:-1], self.frames.rows[1:]
+            numbers = first + index if index >= 0 else behind + index
+            there = numbers < behind if index >= 0 else numbers >= first
+            sure = bool(there.all())
+            numbers = numbers if sure else np.where(there, numbers, 0)
+            begin, end, step = self.frames.extents(numbers, ascending=sure)
+            size = end - begin if sure else np.where(there, end - begin, -1)
+            self.places[index] = begin, size, step
+        return self.places[index]
 
 
 def _pieces(pattern: str) -> list[tuple[int, bytes]]:
-    """Return the octets that a pattern fixes as contiguous pieces, each with its offset."""
+    """Return the octets that a pattern fixes as contiguous pieces, each with its offset; octet 0 is first.
+
+    Most rows that do not have a pattern differ in octet 0.
+    """
     pieces: list[tuple[int, bytes]] = []
     for offset, octet in enumerate(fixed_octets(pattern)):
         if octet is None:
             continue
-        if pieces and pieces[-1][0] + len(pieces[-1][1]) == offset:
+        if len(pieces) > 1 and pieces[-1][0] + len(pieces[-1][1]) == offset:
             pieces[-1] = (pieces[-1][0], pieces[-1][1] + octet)
         else:
             pieces.append((offset, octet))
