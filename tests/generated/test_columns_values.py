@@ -73,7 +73,7 @@ class Codec:
 
     def encode(self, *rows: dict[str, Any]) -> list[bytes]:
         batch = pa.record_batch({"M": pa.array(rows, self.type)})
-        found = encode_columns(batch, self.layout, ModuleType("classes"))
+        found: Any = encode_columns(batch, self.layout, ModuleType("classes"))
         found.validate(full=True)
         return [frame[1:] for (frame,) in found.to_pylist()]
 

@@ -1,4 +1,4 @@
-"""Frames of whole messages: which parts are present, the flags, the frame ends, and the order of rows.
+"""Frames of whole messages: parts that are present, flags, frame ends, and the order of rows.
 
 The octets of all frames of a message follow each other, and so do the messages. They are joined
 once, from the components of every part. The rest is arithmetic: how many frames each message has,
@@ -43,7 +43,7 @@ class _Parts:
 def write_messages(
     plan: MessagePlan, announcing: int, array: pa.Array[Any], scope: Scope
 ) -> tuple[Frames, Mask | None]:
-    """Return the frames of the messages in a struct array without nulls, and the mask of wrong rows.
+    """Return the frames of the messages in a struct array without nulls, and the wrong rows.
 
     `announcing` holds the bits of the flags that announce parts.
     """
@@ -65,7 +65,7 @@ def flags_slot(plan: MessagePlan) -> str:
 
 
 def frames_of(rows: Pieces, counts: Whole, sizes: Whole, known: Mask | None = None) -> Frames:
-    """Return the frames of rows whose octets follow each other: their number in each row, and their sizes."""
+    """Return the frames of rows, from their number in each row and the size of each frame."""
     octets = rows.octets
     return Frames(octets, buffer_of(octets), starts_of(sizes), starts_of(counts), known=known)
 
@@ -99,7 +99,7 @@ class _Writing:
             if now is None:
                 continue
             if self.scope.strict and part.letter:
-                # An empty stack may then be omitted together with its bit, which the row codec does.
+                # An empty stack may then be omitted with its bit, which the row codec does.
                 wrong = either(wrong, ~now if part.letter == "required" else now)
             if part.presence.kind == "counted":
                 wrong = either(wrong, None if absent is None else absent & now)

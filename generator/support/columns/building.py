@@ -82,7 +82,7 @@ class Nulls:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Integers, floats or booleans. `valid` is None if no slot is null, here and in the other classes."""
+    """Integers, floats or booleans. `valid` is None if no slot is null, here and below."""
 
     values: NDArray[Any]
     valid: Mask | None = None

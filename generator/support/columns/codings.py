@@ -118,7 +118,7 @@ def _read_digits(run: Run, coding: Coding) -> NDArray[Any]:
 
 
 def _from_digits(octets: Octets, sizes: Positions, base: int) -> tuple[NDArray[np.uint64], Mask]:
-    """Return the numbers that the first `sizes` octets of each row are, and the mask of rows that are none."""
+    """Return the numbers in the first `sizes` octets of each row, and the mask of rows without one."""
     values, wrong = np.zeros(len(octets), np.uint64), np.zeros(len(octets), bool)
     for place in range(octets.shape[1]):
         now = place < sizes
@@ -175,7 +175,7 @@ def _range(coding: Coding) -> tuple[int, int]:
 
 
 def write_values(coding: Coding, values: Whole) -> tuple[tuple[Component, ...], Mask | None]:
-    """Return the octets of integers of up to 64 bits, and the mask of those that the coding cannot hold."""
+    """Return the octets of integers of up to 64 bits, and the mask of those that do not fit."""
     match coding:
         case Integer(octets=size, members=members, order=order):
             wrong = ~among(values, members) if members else None

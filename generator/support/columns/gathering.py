@@ -87,7 +87,7 @@ class GatheredArrays:
         return (None, None) if isinstance(column, Nulls) else column.build(self.type)
 
     def put(self, low: int, piece: pa.Array[Any] | None) -> None:
-        """Store the array of the slots from `low` on; nulls are created once their number is known."""
+        """Store the array of the slots from `low` on; None for nulls, which are created later."""
         if piece is None:
             return
         self._fill(low)

@@ -53,8 +53,8 @@ _LISTS: Any = (
 class TypeCheck:
     """Check that columns can hold the values of their slots.
 
-    The methods raise TypeError for a column of the wrong type, and ValueError for a field of a struct that is
-    unknown or occurs twice.
+    The methods raise TypeError for a column of the wrong type, and ValueError for a field of a struct
+    that is unknown or occurs twice.
     """
 
     records: Mapping[str, Body]
@@ -185,7 +185,7 @@ def elements(array: pa.Array[Any]) -> tuple[Whole, pa.Array[Any]]:
 
 
 def integers_of(array: pa.Array[Any], most: int, least: int = 0) -> tuple[Whole, Mask | None]:
-    """Return the integers of an array without nulls, and the mask of those outside of a range (None: none)."""
+    """Return the integers of an array without nulls, and the mask of those outside of a range."""
     if pa.types.is_null(array.type):
         return np.zeros(0, np.uint64), None
     if pa.types.is_decimal(array.type):

@@ -30,7 +30,7 @@ EQUALS = ord("=")
 
 
 def evenly(run: Run, counts: Positions | None, octets: int) -> tuple[Positions, Positions]:
-    """Advance past items of `octets` octets; return their number in each row, and where each begins.
+    """Advance past items of fixed size; return their number in each row, and where each begins.
 
     Without `counts`, here and in the other functions, items extend to the end of the run.
     """
@@ -48,7 +48,7 @@ def evenly(run: Run, counts: Positions | None, octets: int) -> tuple[Positions, 
 
 
 def walk(run: Run, counts: Positions | None, skip: Callable[[Run], None]) -> tuple[Positions, Positions]:
-    """Advance past the items of every row, one for each call of `skip`; return the same as `evenly`."""
+    """Advance past the items of each row, one per call of `skip`; return the same as `evenly`."""
     active = np.flatnonzero(run.at < run.end) if counts is None else np.flatnonzero(counts)
     part = run.part(active)
     part.skim = True
@@ -87,9 +87,9 @@ def _in_rows(taken: Positions, owners: list[Positions], starts: list[Positions])
 
 
 def plain_entries(body: Body) -> list[tuple[int, TakeText | TakeOctets]]:
-    """Return the values of an item, each with the width of the number before it, if that is all; else nothing.
+    """Return the values of an item, each with the width of the number before it.
 
-    Values that are checked or trimmed are not plain.
+    Nothing is returned if the item has other values, or values that are checked or trimmed.
     """
     ops = list(operations(body))
     found: list[tuple[int, TakeText | TakeOctets]] = []
@@ -107,9 +107,9 @@ def plain_entries(body: Body) -> list[tuple[int, TakeText | TakeOctets]]:
 def scan(
     run: Run, counts: Positions | None, widths: Sequence[int]
 ) -> tuple[Positions, list[tuple[Positions, Positions]]]:
-    """Advance past entries of one or two values; return their number, and where each value begins and its size.
+    """Advance past items of one or two values; return their number, and each value's start and size.
 
-    Before each value stands its size, an integer of one of the `widths`.
+    A value follows its size, an integer of one of the `widths`.
     """
     octets, begin, both = run.frames.octets, run.at, (widths[0], widths[1] if len(widths) > 1 else 0)
     run.at, taken, ok = native.walked(octets, begin, run.end, counts, both)
@@ -123,7 +123,7 @@ def scan(
 
 
 def divided(texts: Slices, at: Literal["first", "last"]) -> tuple[list[Slices], Mask]:
-    """Return what is before and after the first or last ``=`` of each text, and the mask of texts without one."""
+    """Return what is before and after ``=`` in each text, and the mask of texts without one."""
     if native.KERNELS is not None:
         octets, buffer, begin, end = texts.octets, texts.buffer, texts.start, texts.start + texts.size
         equals = native.divided(octets, begin, texts.size, EQUALS, last=at == "last")
@@ -137,7 +137,7 @@ def divided(texts: Slices, at: Literal["first", "last"]) -> tuple[list[Slices], 
 
 
 def _search(equals: Positions, begin: Positions, end: Positions, *, first: bool) -> tuple[Positions, Mask]:
-    """Return where each text is divided, and the mask of texts without ``=``; `equals` has all of their places."""
+    """Return where each text is divided, and the mask of texts without one of the `equals`."""
     if not len(equals):
         return begin, np.ones(len(begin), bool)
     number = np.searchsorted(equals, begin) if first else np.searchsorted(equals, end) - 1

@@ -103,7 +103,7 @@ class Flags:
     """Bits that announce no part of the message."""
 
     def read(self, walk: Walk) -> None:
-        """Store the flags of each row in `walk`; refuse rows that announce what the message has not."""
+        """Store the flags of each row in `walk`; refuse rows that announce other parts."""
         frame = walk.end - 1 if self.last else walk.at + self.index
         walk.refuse((walk.at >= walk.end) | (frame >= walk.end))
         sure = bool(walk.ok.all())

@@ -54,7 +54,7 @@ def divided(octets: Octets, start: Positions, size: Positions, octet: int, *, la
 def joined(
     offsets: Sequence[Whole], octets: Sequence[Octets], count: int, total: int
 ) -> tuple[Whole, Octets]:
-    """Return the first element of each source, then the second and so on: the end of each row, and the octets."""
+    """Return the ends and octets of rows: the first element of each source, then the second."""
     ends, data = np.empty(count + 1, np.int32), np.empty(total, np.uint8)
     KERNELS.join(list(offsets), list(octets), ends, data)
     return ends, data

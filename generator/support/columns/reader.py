@@ -108,7 +108,7 @@ class Reader(Visitor):
         return np.where(self.run.ok, start + offset, 0) if self.run.parked else start + offset
 
     def _looks(self, at: int, op: Op) -> bool:
-        """Return whether octets at a fixed place are looked at, rather than taken as they are or skipped."""
+        """Return whether octets at a fixed place are looked at, not only taken or skipped."""
         if self.run.skim:
             return isinstance(op, Number) and bool(op.counts)
         if isinstance(op, Expect):
@@ -163,7 +163,7 @@ class Reader(Visitor):
         return run.take(run.within(run.left - extent.octets)) if extent.octets else run.rest()
 
     def _counted(self, slot: str, plus: int) -> Positions:
-        """Return the number of octets or items that a hidden slot counts; an item has an octet at least."""
+        """Return how many octets or items a hidden slot counts; an item has at least one octet."""
         return self.run.within(self.slots[slot] - plus if plus else self.slots[slot])
 
     def _taken(self, op: TakeText | TakeOctets, start: Positions, size: Positions) -> None:

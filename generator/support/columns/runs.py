@@ -83,7 +83,7 @@ class Run:
         return start
 
     def take(self, size: Positions) -> tuple[Positions, Positions]:
-        """Return where the next octets begin and their number, and advance past them; see `within`."""
+        """Return the start and number of the next octets, and advance past them; see `within`."""
         start = self.at
         self.at = start + size
         self.step = 0

@@ -37,9 +37,9 @@ ANY = Shape((), 0, None)
 
 
 class Head(NamedTuple):
-    """How frame `index` begins, in hexadecimal with ``??`` for any octet; `whole` if that is all of it."""
+    """How a frame begins, in hexadecimal with ``??`` for any octet; `whole` if that is all of it."""
 
-    index: int
+    frame: int
     octets: str
     whole: bool
 
@@ -112,7 +112,7 @@ class Choice:
         return chosen
 
     def _likely(self, frames: Frames) -> list[Look]:
-        """Return the looks; if tags tell messages apart, that of the first row first: often all rows have it."""
+        """Return the looks; of tags, that of the first row is first: often all rows have it."""
         tag: list[bytes] = []
         for index, octets in self.layout.selectors if self.tagged else ():
             number = min(max(int(frames.rows[int(index < 0)]) + index, 0), len(frames.bounds) - 2)
@@ -144,7 +144,7 @@ class _Heads:
         return fits if most is None else fits & (counts <= most)
 
     def _begin(self, head: Head) -> Mask:
-        begin, size, step = self._frame(head.index)
+        begin, size, step = self._frame(head.frame)
         octets = len(head.octets) // 2
         fits: Mask = size == octets if head.whole else size >= octets
         if not fits.all():
@@ -157,7 +157,7 @@ class _Heads:
         return fits
 
     def _frame(self, index: int) -> tuple[Positions, Positions, int]:
-        """Return where frame `index` of each row begins, its size (-1 if the row has none), and its distance."""
+        """Return the start and size of frame `index` of each row (-1 if it has none), and their distance."""
         if index not in self.places:
             first, behind = self.frames.rows[:-1], self.frames.rows[1:]
             numbers = first + index if index >= 0 else behind + index
@@ -171,7 +171,7 @@ class _Heads:
 
 
 def _pieces(pattern: str) -> list[tuple[int, bytes]]:
-    """Return the octets that a pattern fixes as contiguous pieces, each with its offset; octet 0 is first.
+    """Return the octets that a pattern fixes as pieces, each with its offset; octet 0 is the first.
 
     Most rows that do not have a pattern differ in octet 0.
     """

@@ -56,7 +56,7 @@ def visible(body: Body) -> Iterator[Value]:
 
 
 def values_of(part: Part) -> list[Value]:
-    """Return the operations of a part whose slots have columns; frames with a value each are a loop."""
+    """Return the operations of a part whose slots have columns; a loop for `ManyFrames`."""
     return [Loop(part.slot, part.body)] if isinstance(part, ManyFrames) else list(visible(part.body))
 
 

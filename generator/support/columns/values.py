@@ -65,7 +65,7 @@ def write_words(op: Word, array: pa.Array[Any]) -> Written:
 def write_divided(
     op: TakeText, last: bool, names: pa.Array[Any], values: pa.Array[Any], strict: bool
 ) -> Written:
-    """Return names and values as one text each; the side where it is divided must not contain another ``=``."""
+    """Return names and values as one text each, which reading divides at the same ``=``."""
     (name, wrong_name), (value, wrong_value) = texts(names), texts(values)
     wrong = either(wrong_name, wrong_value, holding(value if last else name, EQUALS))
     if op.extent.kind == "slot" and not strict and not op.terminated:

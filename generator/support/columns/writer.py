@@ -1,4 +1,4 @@
-"""Writer of operations: the octets of all elements of a body at once, from the columns of its slots.
+"""Writer of operations: the octets of all elements of a body, from the columns of its slots.
 
 A number that counts is known after what it counts, so its octets are put in later, as are those of a
 size and a checksum. The items of all lists are written first and then grouped. Grouping moves no
@@ -160,7 +160,7 @@ class Writer(Visitor):
             self._add(*write(array))
 
     def _taken(self, extent: Extent, begin: int) -> None:
-        """Write the number of octets of the components from `begin` on, if one stands before them."""
+        """Write the number of octets from component `begin` on, if a number counts them."""
         if extent.kind == "slot":
             octets = self._width(begin)
             self._counted(extent.slot, octets + extent.plus if extent.plus else octets)
