@@ -119,7 +119,14 @@ def _value(owner: object, attribute: str, convert: Convert | None = None) -> Any
     if attribute == "_present":
         return True
     value = getattr(owner, attribute)
-    return value if convert is None or value is None else convert(value)
+    return _plain(value) if convert is None or value is None else convert(value)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value for pyarrow, which takes UUIDs as texts."""
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, UUID) else value
 
 
 def _error(error: DecodeError) -> dict[str, Any]:
