@@ -1,7 +1,4 @@
-"""Reader for all rows of one message: which frame holds each part, and the values in it.
-
-The counterpart of `specwire.generated.walk` for whole columns.
-"""
+"""Reader for all rows of one message: which frame holds each part, and the values in it."""
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
 """Message type of each row, for many rows together; rows that could be read as another message.
 
-The counterpart of `specwire.generated.selection`, `patterns` and `shapes` for whole columns.
 Messages are told apart by tags at the places of the selectors, by patterns of the first frame, or
-by the shape of the whole message. All of these are shapes here, the first that fits is chosen. A row
-that matches no message has the number -1.
+by the shape of the whole message. All of these are looks here: how some frames begin, and how many
+there are. The first that fits is chosen. A row that matches no message has the number -1.
 
 Where messages are told apart by how their frames begin, the octets of an open field can match another
-message. `doubtful_looks` finds such rows when they are encoded, as `specwire.generated.unfit` does.
+message. `doubtful_looks` finds such rows when they are encoded.
 """
 
 from __future__ import annotations
