@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from specwire.generator import ir
 from specwire.generator.emit.codec import class_doc, field_doc, record_doc, wire_flags
 from specwire.generator.emit.decoding import keyword_only
-from specwire.generator.emit.native_frames import decode_function
-from specwire.generator.emit.native_parts import encode_function
-from specwire.generator.emit.native_types import (
+from specwire.generator.emit.native_frames import decode_message, encode_message
+from specwire.generator.emit.native_names import (
     CYTHON_WORDS,
-    Composite,
-    Slot,
+    Functions,
+    Member,
     c_number,
     literal,
-    message_slots,
-    record_slots,
+    message_members,
+    record_members,
 )
-from specwire.generator.emit.python import announcing_bits, constant_value, default, paragraph
+from specwire.generator.emit.python import constant_value, default, frame_fields, paragraph
 from specwire.generator.emit.records import unions
 from specwire.generator.names import snake_case
 from specwire.generator.passes.shapes import readers, takes_sender
+from specwire.generator.support.plan import Loop, MessagePlan, RecordPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +46,14 @@ class Class:
     constants: tuple[str, ...]
     names: str
     defaults: tuple[tuple[str, str], ...]
-    keywords: bool
     members: tuple[str, ...]
     properties: tuple[_Property, ...]
     hidden: tuple[_Property, ...]
     """Fields whose names Cython rejects as names of properties."""
-    lazies: tuple[tuple[str, str, str], ...]
+    held: tuple[tuple[str, str, str], ...]
     """Method, member and function of each field that is decoded on first access."""
     values: str
     """Values of all fields as a tuple."""
-    wire_flags: tuple[str, ...]
-    """Terms of the complete flags octet."""
     fills: tuple[str, ...]
     """Statements that store the constructor's arguments in the members."""
     integers: bool
@@ -64,6 +61,9 @@ class Class:
     unfit: bool
     """Whether some values fit no member."""
     count: int
+    keywords: bool = False
+    wire_flags: tuple[str, ...] = ()
+    """Terms of the complete flags octet."""
     encode: str = ""
     only: str = ""
     """For a message whose values could match another message: the condition that they do."""
@@ -71,91 +71,84 @@ class Class:
 
 
 def message_class(
-    message: ir.Message, number: int, protocol: ir.Protocol, names: dict[Composite, str]
+    message: ir.Message, plan: MessagePlan, number: int, protocol: ir.Protocol, functions: Functions
 ) -> Class:
     """Return the class of a message, number `number` of the protocol."""
     arguments = [f", {sender!r}" if takes_sender(protocol) else "" for sender in readers(message, protocol)]
     spelled = " or ".join(f"_kind_of(made, len(made){argument}) != {number}" for argument in arguments)
     constants = [f"NAME = {literal(message.name)}", f"PROTOCOL = {literal(protocol.name)}"]
-    return _class(
+    members = message_members(plan)
+    found = _class(
         message.class_name,
-        snake_case(message.name),
         "NativeMessage",
-        class_doc(message, protocol),
-        [*constants, *_constants(message.fields)],
-        message_slots(message),
-        protocol,
-        names,
+        (*constants, *_constants(message.fields)),
+        [(field, members[field.attribute]) for field, _ in frame_fields(message)],
+        functions,
+    )
+    flags = wire_flags(message)
+    return replace(
+        found,
+        function=snake_case(message.name),
+        doc=class_doc(message, protocol),
         keywords=keyword_only(message),
-        flags=wire_flags(message),
-        encode=encode_function(message, protocol, names),
+        wire_flags=tuple(flags.split(" | ")) if flags else (),
+        encode=encode_message(plan, functions),
         only=spelled if message.shadowed else "",
-        decode=decode_function(message, protocol, names),
+        decode=decode_message(plan, functions),
     )
 
 
-def record_class(record: ir.RecordType, protocol: ir.Protocol, names: dict[Composite, str]) -> Class:
+def record_class(
+    record: ir.RecordType, plan: RecordPlan, protocol: ir.Protocol, functions: Functions
+) -> Class:
     """Return the class of a record."""
     constants = [f"NAME = {literal(record.name)}"]
     if any(record in union.options for union in unions(protocol)):
         constants.append("TAGGED = True")
-    return _class(
+    members = record_members(plan.body)
+    found = _class(
         record.class_name,
-        names[record],
         "NativeRecord",
-        record_doc(record, protocol),
-        [*constants, *_constants(record.fields)],
-        record_slots(record),
-        protocol,
-        names,
+        (*constants, *_constants(record.fields)),
+        [(field, members[field.attribute]) for field in record.fields if not field.implied],
+        functions,
     )
+    return replace(found, doc=record_doc(record, protocol))
 
 
 def _class(
     name: str,
-    function: str,
     base: str,
-    doc: str,
-    constants: list[str],
-    slots: tuple[Slot, ...],
-    protocol: ir.Protocol,
-    names: dict[Composite, str],
-    *,
-    keywords: bool = False,
-    flags: str = "",
-    encode: str = "",
-    only: str = "",
-    decode: str = "",
+    constants: tuple[str, ...],
+    fields: Sequence[tuple[ir.Field, Member]],
+    functions: Functions,
 ) -> Class:
-    properties = [_property(slot, number, protocol) for number, slot in enumerate(slots)]
-    defaults = tuple((slot.attribute, _default(slot.field)) for slot in slots if not slot.field.required)
+    properties = [_property(field, member, n, functions) for n, (field, member) in enumerate(fields)]
+    members = [member for _, member in fields]
     return Class(
         name=name,
-        function=function,
+        function=name,
         base=base,
-        doc=doc,
-        constants=tuple(constants),
-        names=_tuple([literal(slot.attribute) for slot in slots]),
-        defaults=defaults,
-        keywords=keywords,
-        members=tuple(f"{slot.c_type} {slot.member}" for slot in slots),
+        doc="",
+        constants=constants,
+        names=_tuple([literal(member.op.slot) for member in members]),
+        defaults=tuple(
+            (field.attribute, default(field) or "None") for field, _ in fields if not field.required
+        ),
+        members=tuple(f"{member.c_type} {member.name}" for member in members),
         properties=tuple(entry for entry in properties if entry.name not in CYTHON_WORDS),
         hidden=tuple(entry for entry in properties if entry.name in CYTHON_WORDS),
-        lazies=tuple(_lazy(slot, names) for slot in slots if slot.is_lazy),
-        values=_tuple([_value(slot) for slot in slots]),
-        wire_flags=tuple(flags.split(" | ")) if flags else (),
-        fills=tuple(_fill(slot, number) for number, slot in enumerate(slots)),
-        integers=any(slot.is_integer for slot in slots),
-        unfit=any(slot.is_integer or slot.is_lazy for slot in slots),
-        count=len(slots),
-        encode=encode,
-        only=only,
-        decode=decode,
+        held=tuple(
+            (f"read{member.name}__", member.name, f"_take_{functions.loop(member.op)}")
+            for member in members
+            if isinstance(member.op, Loop) and member.is_held
+        ),
+        values=_tuple([_value(member) for member in members]),
+        fills=tuple(_fill(member, number) for number, member in enumerate(members)),
+        integers=any(member.range for member in members),
+        unfit=any(member.range or member.is_held for member in members),
+        count=len(members),
     )
-
-
-def _value(slot: Slot) -> str:
-    return f"self.read_{slot.attribute}__()" if slot.is_lazy else f"self.{slot.member}"
 
 
 def _tuple(items: Sequence[str]) -> str:
@@ -186,34 +179,29 @@ def _constant(type: ir.ConstantType) -> str:
     return literal(type.octets) if kind == "bytes" else value
 
 
-def _default(field: ir.Field) -> str:
-    return default(field) or "None"
+def _value(member: Member) -> str:
+    return f"self.read{member.name}__()" if member.is_held else f"self.{member.name}"
 
 
-def _property(slot: Slot, number: int, protocol: ir.Protocol) -> _Property:
-    doc = paragraph(field_doc(slot.field, slot.many, announcing_bits(protocol)), 8)
-    if slot.is_integer:
-        read = f"return self.{slot.member} if self.kept__ is None else self.kept__[{number}]"
-    elif slot.is_lazy:
-        read = f"return self.read_{slot.attribute}__() if self.kept__ is None else self.kept__[{number}]"
-    else:
-        read = f"return self.{slot.member}"
-    return _Property(slot.attribute, doc, read)
+def _property(field: ir.Field, member: Member, number: int, functions: Functions) -> _Property:
+    doc = paragraph(field_doc(field, member.many, functions.announcing), 8)
+    kept = f" if self.kept__ is None else self.kept__[{number}]" if member.range or member.is_held else ""
+    return _Property(field.attribute, doc, f"return {_value(member)}{kept}")
 
 
-def _lazy(slot: Slot, names: dict[Composite, str]) -> tuple[str, str, str]:
-    assert isinstance(slot.field.type, ir.ListType | ir.PairsType)
-    return f"read_{slot.attribute}__", slot.member, f"_take_{names[slot.field.type]}"
-
-
-def _fill(slot: Slot, number: int) -> str:
+def _fill(member: Member, number: int) -> str:
     """Return the statement that stores an argument in its member or records that it does not fit."""
     given = f"<object>values[{number}]"
-    if slot.is_integer:
-        assert isinstance(slot.field.type, ir.IntegerType)
-        most = c_number(256**slot.field.type.octets - 1)
-        return f"if fits(values[{number}], {most}, &value):\n        made.{slot.member} = value\n    else:\n        fitting = False"
-    if slot.is_lazy:
+    if ends := member.range:
+        least, most = map(c_number, ends)
+        call = (
+            f"fits_signed(values[{number}], {least}, {most}" if ends[0] else f"fits(values[{number}], {most}"
+        )
+        value = "<int64_t>value" if ends[0] else "value"
+        return (
+            f"if {call}, &value):\n        made.{member.name} = {value}\n    else:\n        fitting = False"
+        )
+    if member.is_held:
         # Octets in this member mean that the value is not decoded yet; a program may not pass them.
-        return f"if type({given}) is bytes:\n        fitting = False\n    else:\n        made.{slot.member} = {given}"
-    return f"made.{slot.member} = {given}"
+        return f"if type({given}) is bytes:\n        fitting = False\n    else:\n        made.{member.name} = {given}"
+    return f"made.{member.name} = {given}"

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from itertools import groupby
 
 from specwire.generator import ir
-from specwire.generator.emit.native_types import literal
+from specwire.generator.emit.native_names import literal
 from specwire.generator.emit.python import Lines
 from specwire.generator.passes.shapes import role_letters, takes_sender, weight
 from specwire.generator.plan.layouts import selected
