@@ -45,7 +45,9 @@ def _signed_value(value: int, bits: int, signed: Sign | None) -> int:
     return value >> 1 ^ -(value & 1) if signed == "zigzag" else value
 
 
-def varint(value: SupportsIndex, maximum: int, order: Order = "little", signed: Sign | None = None) -> bytes:
+def write_varint(
+    value: SupportsIndex, maximum: int, order: Order = "little", signed: Sign | None = None
+) -> bytes:
     """Return a number as the fewest groups of 7 bits."""
     number = index(value)
     low, high = (-(1 << _BITS - 1), 1 << _BITS - 1) if signed else (0, 1 << _BITS)
@@ -85,7 +87,9 @@ def read_digits(
     return value, end
 
 
-def digits(value: SupportsIndex, base: Literal[10, 16], minimum: int, maximum: int, signed: bool) -> bytes:
+def write_digits(
+    value: SupportsIndex, base: Literal[10, 16], minimum: int, maximum: int, signed: bool
+) -> bytes:
     """Return a number as text, with leading zeros up to `minimum` digits."""
     number = index(value)
     if not _fits(number, signed):

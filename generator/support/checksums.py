@@ -14,7 +14,7 @@ from operator import xor
 from types import MappingProxyType
 
 
-def checksum(algorithm: str, octets: bytes) -> int:
+def compute_checksum(algorithm: str, octets: bytes) -> int:
     """Return the checksum of octets.
 
     Raises:
