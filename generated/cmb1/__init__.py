@@ -27,7 +27,7 @@ from .codec import (
     Flags,
 )
 
-if TYPE_CHECKING or not is_native(__name__, "e8c0237949db23c8"):
+if TYPE_CHECKING or not is_native(__name__, "2ff30bd4e2a7c5c3"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

@@ -27,7 +27,7 @@ from .codec import (
     Flags,
 )
 
-if TYPE_CHECKING or not is_native(__name__, "78a43ce83f624c09"):
+if TYPE_CHECKING or not is_native(__name__, "f60d6428a85cc6fd"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

@@ -59,7 +59,7 @@ from .codec import (
     USERID_UNKNOWN,
 )
 
-BUILD = "78a43ce83f624c09"
+BUILD = "f60d6428a85cc6fd"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES

@@ -19,7 +19,7 @@ from specwire.generated.errors import DecodeError, EncodeError, Violation
 
 from .codec import EDITION, Operation
 
-if TYPE_CHECKING or not is_native(__name__, "988c33f1f79bda9c"):
+if TYPE_CHECKING or not is_native(__name__, "c172cc511af01b73"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

@@ -68,7 +68,7 @@ from .codec import (
     Operation,
 )
 
-BUILD = "988c33f1f79bda9c"
+BUILD = "c172cc511af01b73"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES

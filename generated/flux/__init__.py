@@ -31,7 +31,7 @@ from .codec import (
     Flags,
 )
 
-if TYPE_CHECKING or not is_native(__name__, "b5167199727b8b1c"):
+if TYPE_CHECKING or not is_native(__name__, "6f1681547e5d4622"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

@@ -64,7 +64,7 @@ from .codec import (
     USERID_UNKNOWN,
 )
 
-BUILD = "b5167199727b8b1c"
+BUILD = "6f1681547e5d4622"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES

@@ -19,7 +19,7 @@ from specwire.generated.errors import DecodeError, EncodeError, Violation
 
 from .codec import EDITION, Operation
 
-if TYPE_CHECKING or not is_native(__name__, "73d8a96572012e63"):
+if TYPE_CHECKING or not is_native(__name__, "a4f834ff82810b23"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

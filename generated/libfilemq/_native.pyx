@@ -68,7 +68,7 @@ from .codec import (
     Operation,
 )
 
-BUILD = "73d8a96572012e63"
+BUILD = "a4f834ff82810b23"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES

@@ -41,7 +41,7 @@ from .codec import (
     EDITION,
 )
 
-BUILD = "db63bd151f99fb04"
+BUILD = "a46d21a5d5f95394"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES

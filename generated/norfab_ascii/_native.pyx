@@ -41,7 +41,7 @@ from .codec import (
     EDITION,
 )
 
-BUILD = "c1731eaf6e9dbd6b"
+BUILD = "3b6d7dd39b183511"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES

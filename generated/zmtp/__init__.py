@@ -19,7 +19,7 @@ from specwire.generated.errors import DecodeError, EncodeError, Violation
 
 from .codec import EDITION
 
-if TYPE_CHECKING or not is_native(__name__, "225d164ff4cc3b5e"):
+if TYPE_CHECKING or not is_native(__name__, "75e34c0fdb442703"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

@@ -71,7 +71,7 @@ from .codec import (
     EDITION,
 )
 
-BUILD = "225d164ff4cc3b5e"
+BUILD = "75e34c0fdb442703"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES

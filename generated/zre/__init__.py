@@ -19,7 +19,7 @@ from specwire.generated.errors import DecodeError, EncodeError, Violation
 
 from .codec import EDITION
 
-if TYPE_CHECKING or not is_native(__name__, "7cd69e01317bed0c"):
+if TYPE_CHECKING or not is_native(__name__, "7122a0b9b30c55a8"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

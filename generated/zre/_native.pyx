@@ -66,7 +66,7 @@ from .codec import (
     EDITION,
 )
 
-BUILD = "7cd69e01317bed0c"
+BUILD = "7122a0b9b30c55a8"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES

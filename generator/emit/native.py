@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from specwire.generator import ir
+from specwire.generator.emit.bodies import choice_function, choices, lends_slices, record_function
 from specwire.generator.emit.native_classes import message_class, record_class
 from specwire.generator.emit.native_decoding import take_choice, take_loop, take_record
 from specwire.generator.emit.native_dispatch import kind_function
 from specwire.generator.emit.native_encoding import put_choice, put_loop, put_record
 from specwire.generator.emit.native_frames import take_frames
 from specwire.generator.emit.native_names import Functions
-from specwire.generator.emit.records import lends_slices, records
+from specwire.generator.emit.records import records
 from specwire.generator.emit.write import Emitter, header, render
 from specwire.generator.passes.shapes import takes_sender
 from specwire.generator.plan.layouts import announcing_bits, layout_of
@@ -121,7 +122,7 @@ def _source(protocol: ir.Protocol) -> str:
         ],
         "kind": kind_function(protocol),
         "by_sender": takes_sender(protocol),
-        "views": lends_slices(protocol),
+        "views": lends_slices(plan),
     }
     words = set(re.findall(r"\w+", render("native.pyx.j2", cimports=(), **view)))
     cimports = [(module, [name for name in offered if name in words]) for module, offered in _OFFERED.items()]
@@ -133,19 +134,13 @@ def _header(protocol: ir.Protocol) -> str:
 
 
 def _functions(plan: Plan, functions: Functions) -> list[_Function]:
-    found = [
-        _Function(
-            record.class_name,
-            record.class_name,
-            take_record(record, functions),
-            put_record(record, functions),
-        )
-        for record in plan.records
-    ]
-    found += [
-        _Function(name, "object", take_choice(options, functions), put_choice(options, functions))
-        for options, name in functions.chooses.items()
-    ]
+    found: list[_Function] = []
+    for record in plan.records:
+        name, take, put = record.class_name, take_record(record, functions), put_record(record, functions)
+        found.append(_Function(record_function(name), name, take, put))
+    for choice in choices(plan):
+        take, put = take_choice(choice.options, functions), put_choice(choice.options, functions)
+        found.append(_Function(choice_function(choice.options), "object", take, put))
     for loop, name in functions.loops.items():
         skip = take_loop(loop, functions, keep=False) if name in functions.held else ""
         take, put = take_loop(loop, functions), put_loop(loop, functions)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from specwire.generator import ir
+from specwire.generator.emit.bodies import record_function
 from specwire.generator.emit.codec import class_doc, field_doc, record_doc, wire_flags
 from specwire.generator.emit.decoding import keyword_only
 from specwire.generator.emit.native_frames import decode_message, encode_message
@@ -127,7 +128,7 @@ def _class(
     members = [member for _, member in fields]
     return Class(
         name=name,
-        function=name,
+        function=record_function(name),
         base=base,
         doc="",
         constants=constants,

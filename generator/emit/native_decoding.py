@@ -12,14 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from specwire.generator.emit.bodies import choice_function, record_function
 from specwire.generator.emit.native_names import (
     POINTER,
     SIGNS,
     Functions,
     Member,
     Statements,
-    inline,
     is_hidden,
+    is_padded,
     less,
     literal,
     merged,
@@ -56,6 +57,8 @@ class Reader(Statements, plan.Visitor):
         """For a loop of texts that are pairs: whether each is split at its first ``=``, rather than its last."""
         self._offset: int | None = None
         """Offset of the next operation of a `Fixed`."""
+        self._begun = ""
+        """Variable with the address of the body, if it has padding to a multiple."""
         self._numbers: dict[str, str] = {}
         """Variables of hidden numbers and marks."""
 
@@ -86,6 +89,15 @@ class Reader(Statements, plan.Visitor):
             self.refuse_if(f"{target} is None")
 
     # Operations
+
+    def body(self, body: plan.Body) -> None:
+        """Read a body, from the front of the run."""
+        outer = self._begun
+        if is_padded(body):
+            self._begun = self.fresh("begun", POINTER)
+            self.add(f"{self._begun} = {self.front}")
+        self.visit(body)
+        self._begun = outer
 
     def fixed(self, op: plan.Fixed) -> None:
         if not op.octets:
@@ -200,8 +212,7 @@ class Reader(Statements, plan.Visitor):
 
     def pad(self, op: plan.Pad) -> None:
         if op.multiple:
-            begun = self.local("begun", POINTER)
-            self.refuse_if(f"not skip({self.run}, gap({self.front} - {begun}, {op.multiple}))")
+            self.refuse_if(f"not skip({self.run}, gap({self.front} - {self._begun}, {op.multiple}))")
 
     def loop(self, op: plan.Loop) -> None:
         name = self.functions.loop(op)
@@ -218,10 +229,10 @@ class Reader(Statements, plan.Visitor):
             self.refuse_if(f"not _skip_{name}({self.run}, {count})")
 
     def nest(self, op: plan.Nest) -> None:
-        self.take(op.slot, f"_take_{op.record}({self.run})")
+        self.take(op.slot, f"_take_{record_function(op.record)}({self.run})")
 
     def choose(self, op: plan.Choose) -> None:
-        self.take(op.slot, f"_take_{self.functions.chooses[op.options]}({self.run})")
+        self.take(op.slot, f"_take_{choice_function(op.options)}({self.run})")
 
     def optional(self, op: plan.Optional) -> None:
         with self.block(f"if left({self.run}):"):
@@ -256,7 +267,7 @@ class Reader(Statements, plan.Visitor):
         end = self.fresh("end", POINTER)
         self.refuse_if(f"{size} > <uint64_t>left({self.run})")
         self.add(f"{end} = {self.end}", f"{self.end} = {self.front} + {size}")
-        self.visit(body)
+        self.body(body)
         self.refuse_if(f"{self.front} != {self.end}")
         self.add(f"{self.end} = {end}")
 
@@ -284,16 +295,9 @@ def take_record(record: plan.RecordPlan, functions: Functions) -> str:
     """Return the body of ``_take_<record>(Run* run)``."""
     reader = Reader(functions, record_members(record.body), run="run")
     reader.add(f"cdef {record.class_name} made = {record.class_name}.__new__({record.class_name})")
-    begin(reader, record.body, "run.at")
-    reader.visit(record.body)
+    reader.body(record.body)
     reader.add("return made")
     return reader.source()
-
-
-def begin(reader: Reader, body: plan.Body, address: str) -> None:
-    """Keep the address of the first octet for padding to a multiple, if there is any."""
-    if any(isinstance(op, plan.Pad) and op.multiple for op in inline(body)):
-        reader.add(f"{reader.local('begun', POINTER)} = {address}")
 
 
 def take_choice(options: Sequence[tuple[bytes, str]], functions: Functions) -> str:
@@ -302,7 +306,7 @@ def take_choice(options: Sequence[tuple[bytes, str]], functions: Functions) -> s
     for tag, record in options:
         test = f"left(run) >= {len(tag)} and same(run.at, {literal(tag)}, {len(tag)})"
         with statements.block(f"if {test}:"):
-            statements.add(f"return _take_{record}(run)")
+            statements.add(f"return _take_{record_function(record)}(run)")
     statements.add("return None")
     return statements.source()
 
@@ -319,7 +323,7 @@ def take_loop(op: plan.Loop, functions: Functions, *, keep: bool = True) -> str:
         reader.add("count = 0")
     # Each item has at least one octet, so a count that is too large ends with the octets.
     with reader.block("for _ in range(count):" if op.count else "while left(run):"):
-        reader.visit(op.body)
+        reader.body(op.body)
         if keep:
             reader.add("items.append((name, item))" if op.pairs == "both" else "items.append(item)")
         elif op.minimum and not op.count:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from specwire.generator.emit.bodies import choice_function, flat, record_function
 from specwire.generator.emit.native_names import (
     SIGNS,
     Functions,
@@ -18,8 +19,8 @@ from specwire.generator.emit.native_names import (
     Statements,
     bounds,
     c_number,
-    inline,
     is_hidden,
+    is_padded,
     literal,
     merged,
     none_of,
@@ -60,21 +61,31 @@ class Encoder(Statements, plan.Visitor):
         self._marks: dict[str, str] = {}
         self._positions: list[str] = []
         """Variables of positions that an insertion before them moves, in ascending order."""
-        self._inserted_sizes = 0
-        """Number of sizes around the next operation that are inserted at last."""
+        self._begun = ""
+        """Variable with the position of the body, if it has padding to a multiple."""
+        self._outside: set[str] = set()
+        """Numbers that are not known yet and stand before the body."""
         self._checks: list[plan.Verify] = []
         self._before = ""
         """Condition that the last optional value is absent."""
 
-    def body(self, body: plan.Body) -> None:
+    def whole(self, body: plan.Body) -> None:
         """Write a whole frame or record, or an item of a loop."""
-        self._checks, self._marks, self._before = [], {}, ""
-        self._loops = {op.count: op for op in inline(body) if isinstance(op, plan.Loop) and op.count}
-        if any(isinstance(op, plan.Pad) and op.multiple for op in inline(body)):
-            self.add(f"{self.local('begun', 'Py_ssize_t')} = written({self.out})")
-        self.visit(body)
+        self._checks, self._marks = [], {}
+        self._loops = {op.count: op for op in flat(body) if isinstance(op, plan.Loop) and op.count}
+        self._body(body)
         for check in self._checks:
             self._checksum(check)
+
+    def _body(self, body: plan.Body) -> None:
+        outer = self._begun, self._outside, self._before
+        self._outside, self._before = set(self._numbers), ""
+        if is_padded(body):
+            self._begun = self._position("begun")
+        self.visit(body)
+        if is_padded(body):
+            self._positions.remove(self._begun)
+        self._begun, self._outside, self._before = outer
 
     def must(self, call: str) -> None:
         """Add a call that returns whether it could write its value."""
@@ -105,9 +116,8 @@ class Encoder(Statements, plan.Visitor):
         self.add(*(f"{other} += {octets}" for other in after))
 
     def _is_settled(self) -> bool:
-        """Return whether nothing is inserted later before the end of what is written."""
-        numbers = [op for _, op in self._numbers.values()]
-        return not self._inserted_sizes and all(fixed_octets(op) for op in numbers)
+        """Return whether nothing is inserted later into what is written of the body."""
+        return all(fixed_octets(op) for slot, (_, op) in self._numbers.items() if slot not in self._outside)
 
     def _flush(self) -> None:
         """Continue after the fixed octets that are written in place."""
@@ -147,7 +157,9 @@ class Encoder(Statements, plan.Visitor):
             if not self._is_settled():
                 # Always true: the pure codec writes a frame whose positions are not known yet.
                 self.refuse_if(f"{self.writer}.begin != NULL")
-            self.must(f"put_padding({self.out}, gap(written({self.out}) - begun, {op.multiple}), {fill})")
+            self.must(
+                f"put_padding({self.out}, gap(written({self.out}) - {self._begun}, {op.multiple}), {fill})"
+            )
         else:
             self.add(f"memset({self._at}, {fill}, {op.octets})")
 
@@ -305,10 +317,10 @@ class Encoder(Statements, plan.Visitor):
             self.must(f"_put_{name}({self.out}, {value})")
 
     def nest(self, op: plan.Nest) -> None:
-        self.must(f"_put_{op.record}({self.out}, {self.value(op.slot)})")
+        self.must(f"_put_{record_function(op.record)}({self.out}, {self.value(op.slot)})")
 
     def choose(self, op: plan.Choose) -> None:
-        self.must(f"_put_{self.functions.chooses[op.options]}({self.out}, {self.value(op.slot)})")
+        self.must(f"_put_{choice_function(op.options)}({self.out}, {self.value(op.slot)})")
 
     def optional(self, op: plan.Optional) -> None:
         """Write a value that may be omitted with all later ones; an empty one is like an absent one."""
@@ -328,7 +340,7 @@ class Encoder(Statements, plan.Visitor):
 
     def region(self, op: plan.Region) -> None:
         begun = self._position("begun")
-        self.visit(op.body)
+        self._body(op.body)
         self._counted(op.count, begun)
 
     def sized(self, op: plan.Sized) -> None:
@@ -336,9 +348,7 @@ class Encoder(Statements, plan.Visitor):
         if not others:
             self.must(f"put_literal({self.out}, {literal(tag + bytes(octets))}, {len(tag) + octets})")
         begun, size = self._position("begun"), self.local("count", "uint64_t")
-        self._inserted_sizes += bool(others)
-        self.visit(op.body)
-        self._inserted_sizes -= bool(others)
+        self._body(op.body)
         self.add(f"{size} = written({self.out}) - {begun}")
         if others:
             self._insert_size(op, begun, size)
@@ -402,7 +412,7 @@ def put_record(record: plan.RecordPlan, functions: Functions) -> str:
     encoder.refuse_if(f"type(given) is not {name}")
     encoder.add(f"cdef {name} record = <{name}>given")
     encoder.refuse_if("record.kept__ is not None")
-    encoder.body(record.body)
+    encoder.whole(record.body)
     encoder.add("return True")
     return encoder.source()
 
@@ -412,7 +422,7 @@ def put_choice(options: Sequence[tuple[bytes, str]], functions: Functions) -> st
     statements = Statements(functions, "False", 1)
     for _, record in options:
         with statements.block(f"if type(given) is {record}:"):
-            statements.add(f"return _put_{record}(out, given)")
+            statements.add(f"return _put_{record_function(record)}(out, given)")
     statements.add("return False")
     return statements.source()
 
@@ -429,6 +439,6 @@ def put_loop(op: plan.Loop, functions: Functions) -> str:
     with encoder.block(f"for {item} in {items}:"):
         if op.pairs:
             encoder.refuse_if(f"type({item}) is not tuple or len(<tuple>{item}) != 2")
-        encoder.body(op.body)
+        encoder.whole(op.body)
     encoder.add("return True")
     return encoder.source()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from specwire.generator.emit.native_decoding import Reader, begin
+from specwire.generator.emit.bodies import Whole, constant_octets, first_slot, flags_slot, whole_value
+from specwire.generator.emit.native_decoding import Reader
 from specwire.generator.emit.native_encoding import Encoder
-from specwire.generator.emit.native_names import Functions, literal, message_members, values
+from specwire.generator.emit.native_names import Functions, literal, message_members
 from specwire.generator.support import plan
-from specwire.generator.support.plan import operations
 
 # Decoding
 
@@ -112,7 +112,7 @@ class _MessageReader(Reader):
     def _check_flags(self, parts: Sequence[plan.Part]) -> None:
         """Check for bits of parts that the message lacks, and for bits that must be set together."""
         announcing = self.functions.announcing
-        if not announcing or not any(list(_flags_of(part)) for part in parts):
+        if not announcing or "flags" not in self.variables:
             return
         groups: dict[int, set[int]] = {}
         for part in parts:
@@ -140,14 +140,13 @@ class _MessageReader(Reader):
 
     def content(self, body: plan.Body) -> None:
         """Read the octets of the variable ``frame``."""
-        op = body[0] if body else None
-        if isinstance(op, plan.TakeOctets) and _is_whole(body) and not op.uuid:
+        op = whole_value(body)
+        if isinstance(op, plan.TakeOctets):
             self.check_octets(op, "len(frame)")
             self.take(op.slot, "frame", fallible=False)
             return
         self.add(f"{self.local('run', 'Run')} = run_of(frame)")
-        begin(self, body, "run.at")
-        self.visit(body)
+        self.body(body)
         self.refuse_if("run.at != run.end")
 
 
@@ -168,9 +167,9 @@ class _MessageEncoder(Encoder):
         """Append the frames of all parts."""
         parts = message.parts
         self._exclusive(parts)
-        self._flags(parts)
+        self._flags(message)
         made = self.local("made", "list")
-        constant = [_constant_octets(part) for part in parts]
+        constant = [_constant(part) for part in parts]
         if None not in constant:
             frames = ", ".join(literal(octets) for octets in constant if octets is not None)
             self.add(f"{made} = [{frames}]")
@@ -188,27 +187,26 @@ class _MessageEncoder(Encoder):
         groups: dict[int, list[str]] = {}
         for part in parts:
             if isinstance(part, plan.OneFrame) and part.presence.kind == "announced":
-                groups.setdefault(part.presence.mask, []).append(_slot(part))
+                groups.setdefault(part.presence.mask, []).append(first_slot(part))
         for names in groups.values():
             if len(names) > 1:
                 self.refuse_if(" and ".join(f"self._{name} is not None" for name in names))
 
-    def _flags(self, parts: Sequence[plan.Part]) -> None:
+    def _flags(self, message: plan.MessagePlan) -> None:
         """Add the bits that announce the parts present."""
         announcing = self.functions.announcing
-        found = next((op for part in parts for op in _flags_of(part)), None)
-        if found is None or not announcing:
+        if not announcing or not flags_slot(message):
             return
         flags = self.local("flags", "uint64_t")
-        self.add(f"{flags} = self._{found.slot}")
+        self.add(f"{flags} = self._{flags_slot(message)}")
         self.refuse_if(f"{flags} & 0x{announcing:02x}")
-        for part in parts:
+        for part in message.parts:
             if not (value := part.presence.value):
                 continue
             if part.presence.kind == "always":
                 self.add(f"{flags} |= 0x{value:02x}")
                 continue
-            with self.block(f"if self._{_slot(part)} is not None:"):
+            with self.block(f"if self._{first_slot(part)} is not None:"):
                 self.add(f"{flags} |= 0x{value:02x}")
 
     def _part(self, part: plan.Part, before: str) -> str:
@@ -216,7 +214,7 @@ class _MessageEncoder(Encoder):
         if part.presence.kind == "always":
             self._append(part)
             return before
-        value = f"self._{_slot(part)}"
+        value = f"self._{first_slot(part)}"
         counted = part.presence.kind == "counted"
         with self.block(f"if {value} is not None:"):
             if before and counted:
@@ -228,7 +226,7 @@ class _MessageEncoder(Encoder):
         if isinstance(part, plan.ManyFrames):
             self._append_many(part)
             return
-        octets = _constant_octets(part)
+        octets = _constant(part)
         if octets is None:
             self.frame(part.body)
         self.add(f"made.append({'frame' if octets is None else literal(octets)})")
@@ -247,8 +245,8 @@ class _MessageEncoder(Encoder):
     def frame(self, body: plan.Body) -> None:
         """Build the octets of one frame in the variable ``frame``."""
         frame = self.local("frame", "bytes")
-        if _is_whole(body):
-            self._whole(body)
+        if whole := whole_value(body):
+            self._whole(whole)
         elif (
             (fixed := body[0]) and isinstance(fixed, plan.Fixed) and len(body) == 1 and self._is_plain(fixed)
         ):
@@ -258,7 +256,7 @@ class _MessageEncoder(Encoder):
         else:
             self.add(f"begin(&{self.local('out', 'Writer')})")
             self.refusal = "drop(&out)"
-            self.body(body)
+            self.whole(body)
             self.refusal = "None"
             self.add(f"{frame} = finish(&out)")
             self.refuse_if(f"{frame} is None")
@@ -274,10 +272,8 @@ class _MessageEncoder(Encoder):
             return False
         return True
 
-    def _whole(self, body: plan.Body) -> None:
+    def _whole(self, op: Whole) -> None:
         """Build a frame from the value that fills it."""
-        (op,) = body
-        assert isinstance(op, plan.TakeText | plan.TakeOctets | plan.Word)
         frame, value = "frame", self.value(op.slot)
         if isinstance(op, plan.TakeText):
             self.add(f"{frame} = frame_of_{'terminated' if op.terminated else 'text'}({value})")
@@ -307,32 +303,7 @@ def _is_certain(part: plan.Part) -> bool:
     return isinstance(part, plan.OneFrame) and part.presence.kind == "always" and not part.presence.mask
 
 
-def _is_whole(body: plan.Body) -> bool:
-    """Return whether one value is the whole content of its frame."""
-    if len(body) != 1:
-        return False
-    match body[0]:
-        case plan.TakeText(extent=extent) | plan.TakeOctets(extent=extent):
-            return extent.kind == "rest" and not extent.octets
-    return isinstance(body[0], plan.Word)
-
-
-def _flags_of(part: plan.Part) -> Iterator[plan.Number]:
-    """Yield the flags octet of a part."""
-    for op in operations(part.body):
-        if isinstance(op, plan.Number) and op.flags:
-            yield op
-
-
-def _slot(part: plan.Part) -> str:
-    """Return the slot whose value says whether a part is present."""
-    return part.slot if isinstance(part, plan.ManyFrames) else next(op.slot for op, _ in values(part.body))
-
-
-def _constant_octets(part: plan.Part) -> bytes | None:
-    """Return the octets of a constant frame, None for any other part."""
-    if isinstance(part, plan.ManyFrames) or part.presence.kind != "always":
-        return None
-    ops = list(operations(part.body))
-    constants = [op.octets for op in ops if isinstance(op, plan.Expect)]
-    return b"".join(constants) if len(constants) == len(ops) else None
+def _constant(part: plan.Part) -> bytes | None:
+    """Return the octets of a part that is always the same frame; None for any other part."""
+    always = isinstance(part, plan.OneFrame) and part.presence.kind == "always"
+    return constant_octets(part.body) if always else None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from specwire.generator.emit.bodies import flat, nested
 from specwire.generator.emit.python import Lines, octets_literal
 from specwire.generator.support import plan
 from specwire.generator.support.layout import Boolean, Coding, Digits, Integer, Varint
@@ -102,6 +103,11 @@ def is_hidden(op: plan.Number) -> bool:
     return bool(op.counts) or op.checks
 
 
+def is_padded(body: plan.Body) -> bool:
+    """Return whether a body has padding to a multiple, whose size depends on the position in the body."""
+    return any(isinstance(op, plan.Pad) and op.multiple for op in body)
+
+
 def _is_canonical(body: plan.Body) -> bool:
     """Return whether encoding always reproduces the octets of a body, and it contains no record."""
     for op in operations(body):
@@ -117,22 +123,6 @@ def _is_canonical(body: plan.Body) -> bool:
             case _:
                 return False
     return True
-
-
-def nested(body: plan.Body) -> Iterator[plan.Op]:
-    """Yield the operations of a body and those in them, inner ones first."""
-    for op in operations(body):
-        if isinstance(op, plan.Optional | plan.Sized | plan.Region | plan.Loop):
-            yield from nested(op.body)
-        yield op
-
-
-def inline(body: plan.Body) -> Iterator[plan.Op]:
-    """Yield the operations of a body and those in them, without the items of loops."""
-    for op in operations(body):
-        yield op
-        if isinstance(op, plan.Optional | plan.Sized | plan.Region):
-            yield from inline(op.body)
 
 
 def bounds(coding: Coding) -> tuple[int, int] | None:
@@ -164,13 +154,12 @@ def merged(body: plan.Body) -> list[plan.Op]:
 
 
 class Functions:
-    """Names of the functions for values inside others; the functions of a record have the name of its class."""
+    """Names of the functions of loops and of many frames."""
 
     def __init__(self, lowered: plan.Plan, announcing: int) -> None:
         self.announcing = announcing
         """Bits of the flags that announce parts."""
         self.loops: dict[plan.Loop, str] = {}
-        self.chooses: dict[tuple[tuple[bytes, str], ...], str] = {}
         self.many: dict[tuple[bool, plan.Body], str] = {}
         self.held: set[str] = set()
         """Loops that are held, and loops inside them."""
@@ -186,11 +175,9 @@ class Functions:
 
     def _body(self, body: plan.Body, members: dict[str, Member]) -> None:
         for op in nested(body):
-            if isinstance(op, plan.Choose):
-                self.chooses.setdefault(op.options, f"choice_{len(self.chooses) + 1}")
-            elif isinstance(op, plan.Loop):
+            if isinstance(op, plan.Loop):
                 self.loops.setdefault(_loop_key(op), f"loop_{len(self.loops) + 1}")
-        for op in inline(body):
+        for op in flat(body):
             if isinstance(op, plan.Loop) and (member := members.get(op.slot)) and member.is_held:
                 inside = [inner for inner in nested(op.body) if isinstance(inner, plan.Loop)]
                 self.held |= {self.loop(found) for found in [op, *inside]}
@@ -213,12 +200,13 @@ class Statements:
         """Expression that the function returns for what it refuses."""
         self.lines = Lines(indent)
         self._indent = indent
-        self._locals: dict[str, str] = {}
+        self.variables: dict[str, str] = {}
+        """Variable -> its declaration."""
 
     def source(self) -> str:
         """Return the statements, declarations first."""
         head = Lines(self._indent)
-        head.add(*(f"cdef {declaration}" for declaration in self._locals.values()))
+        head.add(*(f"cdef {declaration}" for declaration in self.variables.values()))
         return "\n".join(part for part in (str(head), str(self.lines)) if part)
 
     def add(self, *lines: str) -> None:
@@ -243,12 +231,12 @@ class Statements:
 
     def local(self, name: str, type: str) -> str:
         """Declare a variable, if it is not declared; return its name."""
-        self._locals[name] = f"{type} {name}"
+        self.variables[name] = f"{type} {name}"
         return name
 
     def fresh(self, stem: str, type: str) -> str:
         """Declare another variable; return its name."""
-        number = sum(name.startswith(f"{stem}_") for name in self._locals) + 1
+        number = sum(name.startswith(f"{stem}_") for name in self.variables) + 1
         return self.local(f"{stem}_{number}", type)
 
 

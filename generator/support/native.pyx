@@ -233,11 +233,11 @@ cdef bytes octets_of_uuid(object value, bint little):
 
 cdef bint checksum_of(str algorithm, bytes octets, uint64_t* value) noexcept:
     """Set `value` to the checksum of octets; return False if the function of the user fails."""
-    from specwire.generated.checksums import checksum
+    from specwire.generated.checksums import compute_checksum
 
     cdef object found
     try:
-        found = checksum(algorithm, octets)
+        found = compute_checksum(algorithm, octets)
     except Exception:
         return False
     return fits(<PyObject*>found, <uint64_t>-1, value)
