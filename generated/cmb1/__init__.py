@@ -27,7 +27,7 @@ from .codec import (
     Flags,
 )
 
-if TYPE_CHECKING or not is_native(__name__, "2ff30bd4e2a7c5c3"):
+if TYPE_CHECKING or not is_native(__name__, "0e116aa1720ac55c"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

@@ -27,7 +27,7 @@ from .codec import (
     Flags,
 )
 
-if TYPE_CHECKING or not is_native(__name__, "f60d6428a85cc6fd"):
+if TYPE_CHECKING or not is_native(__name__, "181d8dc1955bc938"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

@@ -59,7 +59,7 @@ from .codec import (
     USERID_UNKNOWN,
 )
 
-BUILD = "f60d6428a85cc6fd"
+BUILD = "181d8dc1955bc938"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES

@@ -19,7 +19,7 @@ from specwire.generated.errors import DecodeError, EncodeError, Violation
 
 from .codec import EDITION, Operation
 
-if TYPE_CHECKING or not is_native(__name__, "c172cc511af01b73"):
+if TYPE_CHECKING or not is_native(__name__, "80846e0a9194a565"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

@@ -68,7 +68,7 @@ from .codec import (
     Operation,
 )
 
-BUILD = "c172cc511af01b73"
+BUILD = "80846e0a9194a565"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES
@@ -1461,7 +1461,7 @@ cdef bint _put_loop_1(Writer* out, object given) noexcept:
         spot_1 = written(out)
         out.at += 1
         begun_1 = written(out)
-        if not put_divided(out, (<tuple>item)[0], (<tuple>item)[1], True):
+        if not put_divided(out, (<tuple>item)[0], (<tuple>item)[1], True, -1):
             return False
         count = written(out) - begun_1
         if count > 255:
@@ -1522,7 +1522,7 @@ cdef bint _put_loop_2(Writer* out, object given) noexcept:
         spot_1 = written(out)
         out.at += 1
         begun_1 = written(out)
-        if not put_divided(out, (<tuple>item)[0], (<tuple>item)[1], False):
+        if not put_divided(out, (<tuple>item)[0], (<tuple>item)[1], False, -1):
             return False
         count = written(out) - begun_1
         if count > 255:

@@ -64,7 +64,7 @@ from .codec import (
     USERID_UNKNOWN,
 )
 
-BUILD = "6f1681547e5d4622"
+BUILD = "e5c8dc7d3095a3d5"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES

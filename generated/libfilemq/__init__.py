@@ -19,7 +19,7 @@ from specwire.generated.errors import DecodeError, EncodeError, Violation
 
 from .codec import EDITION, Operation
 
-if TYPE_CHECKING or not is_native(__name__, "a4f834ff82810b23"):
+if TYPE_CHECKING or not is_native(__name__, "d1350b8c12ab40fa"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

@@ -68,7 +68,7 @@ from .codec import (
     Operation,
 )
 
-BUILD = "a4f834ff82810b23"
+BUILD = "d1350b8c12ab40fa"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES

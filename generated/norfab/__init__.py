@@ -19,7 +19,7 @@ from specwire.generated.errors import DecodeError, EncodeError, Violation
 
 from .codec import EDITION
 
-if TYPE_CHECKING or not is_native(__name__, "a46d21a5d5f95394"):
+if TYPE_CHECKING or not is_native(__name__, "e7c78a8513ccfcbe"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

@@ -41,7 +41,7 @@ from .codec import (
     EDITION,
 )
 
-BUILD = "a46d21a5d5f95394"
+BUILD = "e7c78a8513ccfcbe"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES

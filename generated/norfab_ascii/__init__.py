@@ -19,7 +19,7 @@ from specwire.generated.errors import DecodeError, EncodeError, Violation
 
 from .codec import EDITION
 
-if TYPE_CHECKING or not is_native(__name__, "3b6d7dd39b183511"):
+if TYPE_CHECKING or not is_native(__name__, "2d6726b85b764354"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

@@ -41,7 +41,7 @@ from .codec import (
     EDITION,
 )
 
-BUILD = "3b6d7dd39b183511"
+BUILD = "2d6726b85b764354"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES

@@ -19,7 +19,7 @@ from specwire.generated.errors import DecodeError, EncodeError, Violation
 
 from .codec import EDITION
 
-if TYPE_CHECKING or not is_native(__name__, "75e34c0fdb442703"):
+if TYPE_CHECKING or not is_native(__name__, "e3d99ed54ee9a4d8"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

@@ -71,7 +71,7 @@ from .codec import (
     EDITION,
 )
 
-BUILD = "75e34c0fdb442703"
+BUILD = "e3d99ed54ee9a4d8"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES

@@ -19,7 +19,7 @@ from specwire.generated.errors import DecodeError, EncodeError, Violation
 
 from .codec import EDITION
 
-if TYPE_CHECKING or not is_native(__name__, "7122a0b9b30c55a8"):
+if TYPE_CHECKING or not is_native(__name__, "2f35467d541bdb41"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

@@ -66,7 +66,7 @@ from .codec import (
     EDITION,
 )
 
-BUILD = "7122a0b9b30c55a8"
+BUILD = "2f35467d541bdb41"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES

@@ -163,14 +163,19 @@ cdef inline bint put_content(Writer* out, object octets, Py_ssize_t least, Py_ss
     return put_octets(out, at, count)
 
 
-cdef inline bint put_divided(Writer* out, object name, object value, bint first) noexcept:
-    """Put name and value as one text; the side before the separator must not contain another ``=``."""
+cdef inline bint put_divided(Writer* out, object name, object value, bint first, Py_ssize_t size) noexcept:
+    """Put name and value as one text of `size` octets, or of any number if `size` is -1.
+
+    The side before the separator must not contain another ``=``.
+    """
     cdef Py_ssize_t before, after
     cdef const uint8_t* name_octets = utf8_of(name, &before)
     cdef const uint8_t* value_octets = utf8_of(value, &after)
     if name_octets == NULL or value_octets == NULL:
         return False
     if memchr(name_octets if first else value_octets, c"=", before if first else after) != NULL:
+        return False
+    if size >= 0 and before + 1 + after != size:
         return False
     if not room(out, before + 1 + after):
         return False
