@@ -22,7 +22,7 @@ from specwire.generator.emit.native_names import (
 )
 from specwire.generator.emit.python import constant_value, default, frame_fields, paragraph
 from specwire.generator.emit.records import unions
-from specwire.generator.names import snake_case
+from specwire.generator.ir.names import snake_case
 from specwire.generator.passes.shapes import readers, takes_sender
 from specwire.generator.support.plan import Loop, MessagePlan, RecordPlan
 
