@@ -22,6 +22,10 @@ SIGNS = {None: "UNSIGNED", "zigzag": "ZIGZAG", "complement": "COMPLEMENT"}
 """Names in C of how a varint is signed."""
 
 
+Value = plan.Number | plan.TakeText | plan.TakeOctets | plan.Word | plan.Loop | plan.Nest | plan.Choose
+"""Operation that reads the value of an attribute."""
+
+
 @dataclass(frozen=True, slots=True)
 class Member:
     """C member of a class, for the value that `op` reads.
@@ -30,7 +34,7 @@ class Member:
     as octets until its first access. Every other value is an object from the start.
     """
 
-    op: plan.Number | plan.TakeText | plan.TakeOctets | plan.Word | plan.Loop | plan.Nest | plan.Choose
+    op: Value
     present: bool
     """Whether every message has the value."""
     many: bool = False
@@ -79,10 +83,7 @@ def record_members(body: plan.Body, *, present: bool = True) -> dict[str, Member
     return {op.slot: Member(op, present and not optional) for op, optional in values(body)}
 
 
-_Value = plan.Number | plan.TakeText | plan.TakeOctets | plan.Word | plan.Loop | plan.Nest | plan.Choose
-
-
-def values(body: plan.Body, *, optional: bool = False) -> Iterator[tuple[_Value, bool]]:
+def values(body: plan.Body, *, optional: bool = False) -> Iterator[tuple[Value, bool]]:
     """Yield the operations of a body that read values of attributes, and whether the octets may end before them."""
     for op in operations(body):
         match op:
