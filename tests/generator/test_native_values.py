@@ -255,7 +255,7 @@ def test_varints_that_are_longer_than_needed(package: ModuleType, octets: str, n
     assert outcome(package.codec.decode, frames) == outcome(package.decode, frames)
 
 
-@settings(max_examples=examples(80), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(240), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_both_builds_agree(package: ModuleType, data: st.DataObject) -> None:
     check_builds(package, layout(), data)
