@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from specwire.generator import ir
 from specwire.generator.emit.bodies import record_function
@@ -28,12 +28,59 @@ from specwire.generator.support.plan import Loop, MessagePlan, RecordPlan
 
 
 @dataclass(frozen=True, slots=True)
-class _Property:
-    """Field of a class, for the template."""
+class _Field:
+    """Field of a class and its C member; every text is Cython source."""
 
-    name: str
+    member: Member
+    number: int
     doc: str
-    read: str
+    default: str | None
+    take: str
+    """Function that decodes a loop on first access."""
+
+    @property
+    def name(self) -> str:
+        """Name of the attribute."""
+        return self.member.op.slot
+
+    @property
+    def is_word(self) -> bool:
+        """Whether Cython rejects the name as that of a property."""
+        return self.name in CYTHON_WORDS
+
+    @property
+    def value(self) -> str:
+        """Expression of the value in the member."""
+        return f"self.read{self.member.name}__()" if self.take else f"self.{self.member.name}"
+
+    @property
+    def read(self) -> str:
+        """Expression of the attribute."""
+        is_kept = self.member.range or self.take
+        return (
+            f"{self.value} if self.kept__ is None else self.kept__[{self.number}]" if is_kept else self.value
+        )
+
+    @property
+    def fits(self) -> str:
+        """Condition that an argument fits the member; empty if every object does."""
+        given = f"values[{self.number}]"
+        if ends := self.member.range:
+            least, most = map(c_number, ends)
+            return (
+                f"fits_signed({given}, {least}, {most}, &value)"
+                if ends[0]
+                else f"fits({given}, {most}, &value)"
+            )
+        # Octets in this member mean that the value is not decoded yet; a program may not pass them.
+        return f"type(<object>{given}) is not bytes" if self.take else ""
+
+    @property
+    def given(self) -> str:
+        """Expression of an argument that fits."""
+        if ends := self.member.range:
+            return "<int64_t>value" if ends[0] else "value"
+        return f"<object>values[{self.number}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +92,7 @@ class Class:
     base: str
     doc: str
     constants: tuple[str, ...]
-    names: str
-    defaults: tuple[tuple[str, str], ...]
-    members: tuple[str, ...]
-    properties: tuple[_Property, ...]
-    hidden: tuple[_Property, ...]
-    """Fields whose names Cython rejects as names of properties."""
-    held: tuple[tuple[str, str, str], ...]
-    """Method, member and function of each field that is decoded on first access."""
-    values: str
-    """Values of all fields as a tuple."""
-    fills: tuple[str, ...]
-    """Statements that store the constructor's arguments in the members."""
-    integers: bool
-    """Whether a member is a C integer."""
-    unfit: bool
-    """Whether some values fit no member."""
-    count: int
+    fields: tuple[_Field, ...]
     keywords: bool = False
     wire_flags: tuple[str, ...] = ()
     """Terms of the complete flags octet."""
@@ -69,6 +100,21 @@ class Class:
     only: str = ""
     """For a message whose values could match another message: the condition that they do."""
     decode: str = ""
+
+    @property
+    def names(self) -> str:
+        """Names of all fields as a tuple."""
+        return _tuple([literal(field.name) for field in self.fields])
+
+    @property
+    def values(self) -> str:
+        """Values of all fields as a tuple."""
+        return _tuple([field.value for field in self.fields])
+
+    @property
+    def integers(self) -> bool:
+        """Whether a member is a C integer."""
+        return any(field.member.range for field in self.fields)
 
 
 def message_class(
@@ -78,19 +124,14 @@ def message_class(
     arguments = [f", {sender!r}" if takes_sender(protocol) else "" for sender in readers(message, protocol)]
     spelled = " or ".join(f"_kind_of(made, len(made){argument}) != {number}" for argument in arguments)
     constants = [f"NAME = {literal(message.name)}", f"PROTOCOL = {literal(protocol.name)}"]
-    members = message_members(plan)
-    found = _class(
-        message.class_name,
-        "NativeMessage",
-        (*constants, *_constants(message.fields)),
-        [(field, members[field.attribute]) for field, _ in frame_fields(message)],
-        functions,
-    )
     flags = wire_flags(message)
-    return replace(
-        found,
+    return Class(
+        name=message.class_name,
         function=snake_case(message.name),
+        base="NativeMessage",
         doc=class_doc(message, protocol),
+        constants=(*constants, *_constants(message.fields)),
+        fields=_fields([field for field, _ in frame_fields(message)], message_members(plan), functions),
         keywords=keyword_only(message),
         wire_flags=tuple(flags.split(" | ")) if flags else (),
         encode=encode_message(plan, functions),
@@ -106,50 +147,28 @@ def record_class(
     constants = [f"NAME = {literal(record.name)}"]
     if any(record in union.options for union in unions(protocol)):
         constants.append("TAGGED = True")
-    members = record_members(plan.body)
-    found = _class(
-        record.class_name,
-        "NativeRecord",
-        (*constants, *_constants(record.fields)),
-        [(field, members[field.attribute]) for field in record.fields if not field.implied],
-        functions,
-    )
-    return replace(found, doc=record_doc(record, protocol))
-
-
-def _class(
-    name: str,
-    base: str,
-    constants: tuple[str, ...],
-    fields: Sequence[tuple[ir.Field, Member]],
-    functions: Functions,
-) -> Class:
-    properties = [_property(field, member, n, functions) for n, (field, member) in enumerate(fields)]
-    members = [member for _, member in fields]
+    valued = [field for field in record.fields if not field.implied]
     return Class(
-        name=name,
-        function=record_function(name),
-        base=base,
-        doc="",
-        constants=constants,
-        names=_tuple([literal(member.op.slot) for member in members]),
-        defaults=tuple(
-            (field.attribute, default(field) or "None") for field, _ in fields if not field.required
-        ),
-        members=tuple(f"{member.c_type} {member.name}" for member in members),
-        properties=tuple(entry for entry in properties if entry.name not in CYTHON_WORDS),
-        hidden=tuple(entry for entry in properties if entry.name in CYTHON_WORDS),
-        held=tuple(
-            (f"read{member.name}__", member.name, f"_take_{functions.loop(member.op)}")
-            for member in members
-            if isinstance(member.op, Loop) and member.is_held
-        ),
-        values=_tuple([_value(member) for member in members]),
-        fills=tuple(_fill(member, number) for number, member in enumerate(members)),
-        integers=any(member.range for member in members),
-        unfit=any(member.range or member.is_held for member in members),
-        count=len(members),
+        name=record.class_name,
+        function=record_function(record.class_name),
+        base="NativeRecord",
+        doc=record_doc(record, protocol),
+        constants=(*constants, *_constants(record.fields)),
+        fields=_fields(valued, record_members(plan.body), functions),
     )
+
+
+def _fields(
+    fields: Sequence[ir.Field], members: Mapping[str, Member], functions: Functions
+) -> tuple[_Field, ...]:
+    found: list[_Field] = []
+    for number, field in enumerate(fields):
+        member = members[field.attribute]
+        doc = paragraph(field_doc(field, member.many, functions.announcing), 8)
+        given = None if field.required else default(field) or "None"
+        take = f"_take_{functions.loop(member.op)}" if member.is_held and isinstance(member.op, Loop) else ""
+        found.append(_Field(member, number, doc, given, take))
+    return tuple(found)
 
 
 def _tuple(items: Sequence[str]) -> str:
@@ -178,31 +197,3 @@ def _constant(type: ir.ConstantType) -> str:
         return literal(type.text)
     kind, value = constant_value(type)
     return literal(type.octets) if kind == "bytes" else value
-
-
-def _value(member: Member) -> str:
-    return f"self.read{member.name}__()" if member.is_held else f"self.{member.name}"
-
-
-def _property(field: ir.Field, member: Member, number: int, functions: Functions) -> _Property:
-    doc = paragraph(field_doc(field, member.many, functions.announcing), 8)
-    kept = f" if self.kept__ is None else self.kept__[{number}]" if member.range or member.is_held else ""
-    return _Property(field.attribute, doc, f"return {_value(member)}{kept}")
-
-
-def _fill(member: Member, number: int) -> str:
-    """Return the statement that stores an argument in its member or records that it does not fit."""
-    given = f"<object>values[{number}]"
-    if ends := member.range:
-        least, most = map(c_number, ends)
-        call = (
-            f"fits_signed(values[{number}], {least}, {most}" if ends[0] else f"fits(values[{number}], {most}"
-        )
-        value = "<int64_t>value" if ends[0] else "value"
-        return (
-            f"if {call}, &value):\n        made.{member.name} = {value}\n    else:\n        fitting = False"
-        )
-    if member.is_held:
-        # Octets in this member mean that the value is not decoded yet; a program may not pass them.
-        return f"if type({given}) is bytes:\n        fitting = False\n    else:\n        made.{member.name} = {given}"
-    return f"made.{member.name} = {given}"
