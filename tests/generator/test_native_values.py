@@ -83,17 +83,27 @@ DERIVED: dict[str, ir.Type] = {
     "body": ir.TextType(ir.Length("rest", 3)),
     "trailer": ir.OctetsType(ir.Length("fixed", 3)),
 }  # fmt: skip
+UNKNOWN: dict[str, ir.Type] = {
+    "count": ir.CounterType(ir.VarintType(), ("text",)),
+    "gap": ir.PaddingType(0, "2d", 4),
+    "text": ir.TextType(COUNTED),
+    "less": ir.CounterType(ir.IntegerType(1), ("octets", "rest"), -1),
+    "octets": ir.OctetsType(ir.Length("prefix", 1)),
+    "rest": ir.OctetsType(REST),
+}
+"""Padding whose position is not known before the number, which the pure codec writes."""
 
 
 def layout() -> ir.Protocol:
-    """Return a protocol with a message of numbers, and one of numbers that are computed from other values."""
+    """Return a protocol with a message of numbers, and two of numbers that are computed from other values."""
 
     def run(tag: str, types: dict[str, ir.Type]) -> ir.Frame:
         fields = [field(name, type) for name, type in types.items()]
         return ir.Frame("all", (field("head", ir.ConstantType(tag)), *fields))
 
-    messages = (message(1, (run("a1", NUMBERS),), "a1"), message(2, (run("a2", DERIVED),), "a2"))
-    return protocol(messages, ir.Selector(0, 1))
+    runs = {"a1": NUMBERS, "a2": DERIVED, "a3": UNKNOWN}
+    messages = [message(n, (run(tag, types),), tag) for n, (tag, types) in enumerate(runs.items(), 1)]
+    return protocol(tuple(messages), ir.Selector(0, 1))
 
 
 @st.composite
