@@ -27,7 +27,7 @@ from .codec import (
     Flags,
 )
 
-if TYPE_CHECKING or not is_native(__name__, "0e116aa1720ac55c"):
+if TYPE_CHECKING or not is_native(__name__, "1fc4e675d9791893"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

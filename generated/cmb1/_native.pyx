@@ -59,7 +59,7 @@ from .codec import (
     USERID_UNKNOWN,
 )
 
-BUILD = "0e116aa1720ac55c"
+BUILD = "1fc4e675d9791893"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES

@@ -27,7 +27,7 @@ from .codec import (
     Flags,
 )
 
-if TYPE_CHECKING or not is_native(__name__, "181d8dc1955bc938"):
+if TYPE_CHECKING or not is_native(__name__, "be72b17f2ff6bc96"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

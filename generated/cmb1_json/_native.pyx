@@ -59,7 +59,7 @@ from .codec import (
     USERID_UNKNOWN,
 )
 
-BUILD = "181d8dc1955bc938"
+BUILD = "be72b17f2ff6bc96"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES

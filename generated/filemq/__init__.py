@@ -19,7 +19,7 @@ from specwire.generated.errors import DecodeError, EncodeError, Violation
 
 from .codec import EDITION, Operation
 
-if TYPE_CHECKING or not is_native(__name__, "8139307c1b95f88a"):
+if TYPE_CHECKING or not is_native(__name__, "3e805c156a974b4d"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

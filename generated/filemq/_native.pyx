@@ -68,7 +68,7 @@ from .codec import (
     Operation,
 )
 
-BUILD = "8139307c1b95f88a"
+BUILD = "3e805c156a974b4d"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES

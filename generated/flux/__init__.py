@@ -31,7 +31,7 @@ from .codec import (
     Flags,
 )
 
-if TYPE_CHECKING or not is_native(__name__, "e5c8dc7d3095a3d5"):
+if TYPE_CHECKING or not is_native(__name__, "587af20a2e7a007a"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

@@ -64,7 +64,7 @@ from .codec import (
     USERID_UNKNOWN,
 )
 
-BUILD = "e5c8dc7d3095a3d5"
+BUILD = "587af20a2e7a007a"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES

@@ -19,7 +19,7 @@ from specwire.generated.errors import DecodeError, EncodeError, Violation
 
 from .codec import EDITION, Operation
 
-if TYPE_CHECKING or not is_native(__name__, "2c1c0cad69b74cd8"):
+if TYPE_CHECKING or not is_native(__name__, "97bef33339f53749"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

@@ -68,7 +68,7 @@ from .codec import (
     Operation,
 )
 
-BUILD = "2c1c0cad69b74cd8"
+BUILD = "97bef33339f53749"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES

@@ -42,7 +42,7 @@ from .codec import (
     EDITION,
 )
 
-BUILD = "623524b68cba0ca1"
+BUILD = "8454080936fcfa0e"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES

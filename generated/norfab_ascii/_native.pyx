@@ -42,7 +42,7 @@ from .codec import (
     EDITION,
 )
 
-BUILD = "70d62e055e3aeab4"
+BUILD = "da31a19fa0e6a8dc"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES

@@ -19,7 +19,7 @@ from specwire.generated.errors import DecodeError, EncodeError, Violation
 
 from .codec import EDITION
 
-if TYPE_CHECKING or not is_native(__name__, "1381fc591fe2dea7"):
+if TYPE_CHECKING or not is_native(__name__, "ff7f55dddd2623bb"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

@@ -71,7 +71,7 @@ from .codec import (
     EDITION,
 )
 
-BUILD = "1381fc591fe2dea7"
+BUILD = "ff7f55dddd2623bb"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES

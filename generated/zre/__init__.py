@@ -19,7 +19,7 @@ from specwire.generated.errors import DecodeError, EncodeError, Violation
 
 from .codec import EDITION
 
-if TYPE_CHECKING or not is_native(__name__, "4ad5337f8e13b804"):
+if TYPE_CHECKING or not is_native(__name__, "3de23fc4839da720"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

@@ -66,7 +66,7 @@ from .codec import (
     EDITION,
 )
 
-BUILD = "4ad5337f8e13b804"
+BUILD = "3de23fc4839da720"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES

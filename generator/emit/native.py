@@ -52,7 +52,7 @@ def emit(protocol: ir.Protocol) -> str:
 
 
 def native_digest(protocol: ir.Protocol, text: str | None = None) -> str:
-    """Return the digest of the compiled codec, its ``BUILD``; a codec with another digest is out of date.
+    """Return the digest of the compiled codec, its ``BUILD``; another one means it is out of date.
 
     It covers the emitted source without the docstring at its top, and the support files. `text` is
     the source if the caller already has it.

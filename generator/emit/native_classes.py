@@ -1,4 +1,4 @@
-"""Classes of a compiled codec for its template: C members, and the conversion of arguments to them."""
+"""Classes of a compiled codec for its template: C members, and how arguments are stored in them."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def _fields(
 
 
 def _tuple(items: Sequence[str]) -> str:
-    """Return a tuple as Cython source, on several lines if it is long; for an indentation of eight."""
+    """Return a tuple as Cython source, on several lines if it is long, indented by eight."""
     if len(items) == 1:
         return f"({items[0]},)"
     line = f"({', '.join(items)})"
@@ -183,7 +183,7 @@ def _tuple(items: Sequence[str]) -> str:
 
 
 def _constants(fields: tuple[ir.Field, ...]) -> list[str]:
-    """Return class variables, except those hidden by a field of the same name, as in the pure class."""
+    """Return class variables, except those hidden by a field of the same name."""
     taken = CYTHON_WORDS | {found.attribute for found in fields if not found.implied}
     return [
         f"{found.attribute} = {_constant(found.type)}"

@@ -1,10 +1,10 @@
 """Emitter of the compiled decoders: Cython that reads octets through a pointer.
 
-A decoder returns the message, or None for frames that are not its message; it never raises for them. Then the pure
-codec decides. The functions of values inside others:
+A decoder returns the message, or None for frames that are not its message; it never raises for
+them. Then the pure codec decides. The functions of values inside others:
 
 - ``_take_<name>(run)`` returns a record, or None if it refuses the octets
-- ``_take_<name>(run, count)`` returns the items of a loop as a tuple; without a count, up to the end of the run
+- ``_take_<name>(run, count)`` returns the items of a loop as a tuple
 - ``_skip_<name>(run, count)`` only checks the items, for loops that are held as octets
 """
 
@@ -35,7 +35,8 @@ from specwire.generator.support.plan import ITEM, NAME, VALUE, fixed_octets
 class Reader(Statements, plan.Visitor):
     """Statements that read the operations of bodies.
 
-    Values are assigned to the members of `made`, or to variables of a loop. With `keep` False, they are only checked.
+    Values are assigned to the members of `made`, or to variables of a loop. With `keep` False, they
+    are only checked.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class Reader(Statements, plan.Visitor):
         self.end = f"{run.removeprefix('&')}.end"
         self.keep = keep
         self.divided: bool | None = None
-        """For a loop of texts that are pairs: whether each is split at its first ``=``, rather than its last."""
+        """Whether texts that are pairs are split at their first ``=``, rather than their last."""
         self._offset: int | None = None
         """Offset of the next operation of a `Fixed`."""
         self._begun = ""
@@ -312,7 +313,7 @@ def take_choice(options: Sequence[tuple[bytes, str]], functions: Functions) -> s
 
 
 def take_loop(op: plan.Loop, functions: Functions, *, keep: bool = True) -> str:
-    """Return the body of ``_take_<loop>(Run* run, uint64_t count)``, or ``_skip_<loop>`` if not `keep`."""
+    """Return the body of ``_take_<loop>(Run* run, uint64_t count)``, or of ``_skip_<loop>``."""
     reader = Reader(functions, {}, run="run", refusal="None" if keep else "False", keep=keep)
     reader.divided = None if op.pairs in ("", "both") else op.pairs == "first"
     if op.count and op.minimum:

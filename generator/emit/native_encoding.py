@@ -1,8 +1,9 @@
-"""Emitter of the compiled encoders: `Encoder` emits the statements that write the operations of one frame or record.
+"""Emitter of the compiled encoders: statements that write the operations of frames and records.
 
-A function returns None or False for a value that it cannot write: of another type than expected (the pure
-codec also accepts subclasses and views), too long, or one that would decode differently. Then the pure codec writes
-the value or raises the error. The functions of values inside others are ``_put_<name>(out, given)``.
+A function returns None or False for a value that it cannot write: of another type than expected
+(the pure codec also accepts subclasses and views), too long, or one that would decode differently.
+Then the pure codec writes the value or raises the error. The functions of values inside others are
+``_put_<name>(out, given)``.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Encoder(NumberEncoder, plan.Visitor):
     """Statements that write the operations of frames and records."""
 
     divided: bool | None = None
-    """For a loop of texts that are pairs: whether each is split at its first ``=``, rather than its last."""
+    """Whether texts that are pairs are split at their first ``=``, rather than their last."""
     _begun = ""
     """Variable with the position of the body, if it has padding to a multiple."""
     _outside: frozenset[str] = frozenset()
@@ -155,7 +156,7 @@ class Encoder(NumberEncoder, plan.Visitor):
         self.must(f"_put_{choice_function(op.options)}({self.out}, {self.value(op.slot)})")
 
     def optional(self, op: plan.Optional) -> None:
-        """Write a value that may be omitted with all later ones; an empty one is like an absent one."""
+        """Write a value that may be omitted with all later ones; refuse an empty one."""
         value, before, numbers = self.value(op.slot), self._before, set(self.unknown)
         self._before = f"{value} is None"
         with self.block(f"if {value} is not None:"):
@@ -201,7 +202,7 @@ class Encoder(NumberEncoder, plan.Visitor):
 
 
 def _holds(tag: bytes, octets: int, op: plan.Sized, size: str) -> str:
-    """Return the condition that a form can hold a size; without a tag, it must not look like another form."""
+    """Return the condition that a form can hold a size, and does not look like another form."""
     conditions = [f"{size} < {c_number(256**octets)}"] if octets < 8 else []
     for other, _ in op.forms if not tag else ():
         if other and len(other) <= octets:

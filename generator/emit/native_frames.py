@@ -1,4 +1,4 @@
-"""Emitter of the compiled decoder and encoder of one message: which frames hold which parts, and flags."""
+"""Emitter of the compiled decoder and encoder of one message: its frames, and their flags."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from specwire.generator.support import plan
 
 
 def decode_message(message: plan.MessagePlan, functions: Functions) -> str:
-    """Return the body of ``_decode_<message>(frames, count)``, which returns the message or None."""
+    """Return the body of ``_decode_<message>(frames, count)``: the message, or None."""
     reader = _MessageReader(functions, message_members(message))
     reader.message(message)
     reader.add("return made")
@@ -22,7 +22,7 @@ def decode_message(message: plan.MessagePlan, functions: Functions) -> str:
 
 
 def take_frames(body: plan.Body, functions: Functions, *, delimited: bool) -> str:
-    """Return the body of ``_take_<frames>(frames, Py_ssize_t* place, Py_ssize_t stop)``: a tuple, or None."""
+    """Return the body of ``_take_<frames>(frames, place, stop)``: a tuple, or None."""
     reader = _MessageReader(functions, {})
     items, frame = reader.local("items", "list"), reader.local("frame", "bytes")
     if not delimited:
@@ -110,7 +110,7 @@ class _MessageReader(Reader):
         self.take(part.slot, f"_take_{name}(frames, &at, {stop})")
 
     def _check_flags(self, parts: Sequence[plan.Part]) -> None:
-        """Check for bits of parts that the message lacks, and for bits that must be set together."""
+        """Check for bits of parts that the message lacks, and for bits that belong together."""
         announcing = self.functions.announcing
         if not announcing or "flags" not in self.variables:
             return

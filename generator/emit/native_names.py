@@ -1,4 +1,4 @@
-"""Names in the compiled codec: C members of classes, functions of nested values, variables of functions."""
+"""Names in the compiled codec: members of classes, functions of nested values, and variables."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ Value = plan.Number | plan.TakeText | plan.TakeOctets | plan.Word | plan.Loop | 
 class Member:
     """C member of a class, for the value that `op` reads.
 
-    A number that is always present is a C integer. A loop that can be checked without creating objects is *held*
-    as octets until its first access. Every other value is an object from the start.
+    A number that is always present is a C integer. A loop that can be checked without creating
+    objects is *held* as octets until its first access. Every other value is an object from the
+    start.
     """
 
     op: Value
@@ -84,7 +85,7 @@ def record_members(body: plan.Body, *, present: bool = True) -> dict[str, Member
 
 
 def values(body: plan.Body, *, optional: bool = False) -> Iterator[tuple[Value, bool]]:
-    """Yield the operations of a body that read values of attributes, and whether the octets may end before them."""
+    """Yield the operations that read values of attributes, and whether these may be omitted."""
     for op in operations(body):
         match op:
             case plan.Optional(body=inside):
@@ -105,7 +106,7 @@ def is_hidden(op: plan.Number) -> bool:
 
 
 def is_padded(body: plan.Body) -> bool:
-    """Return whether a body has padding to a multiple, whose size depends on the position in the body."""
+    """Return whether a body has padding whose size depends on its position in the body."""
     return any(isinstance(op, plan.Pad) and op.multiple for op in body)
 
 
@@ -184,7 +185,7 @@ class Functions:
                 self.held |= {self.loop(found) for found in [op, *inside]}
 
     def loop(self, op: plan.Loop) -> str:
-        """Return the name of the functions of a loop; loops that differ only in their slots share them."""
+        """Return the name of the functions of a loop, also for loops with other slots."""
         return self.loops[_loop_key(op)]
 
 

@@ -1,8 +1,8 @@
-"""Numbers in the compiled encoders: as they are written, and those that are computed from later octets.
+"""Numbers in the compiled encoders: values, and what is computed from later octets.
 
-A number that counts later octets is written when they are. If its size is fixed, its place is kept; else it is
-inserted. Insertions move the octets after them, so the variables that keep positions there move, too. Checksums are
-computed when all octets of the frame or record are written.
+A number that counts later octets is written when they are. If its size is fixed, its place is kept;
+else it is inserted. Insertions move the octets after them, so the variables that keep positions
+there move, too. Checksums are computed when all octets of the frame or record are written.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Numbers in octets for the compiled codecs.
 
-A number is a `uint64_t`; a signed one has the bits of its two's complement. Readers and writers of fixed size expect
-that the caller has checked that the octets exist. The numbers of variable size are those of
-`specwire.generated.numbers`; their writers need room for `MOST_OCTETS`.
+A number is a `uint64_t`; a signed one has the bits of its two's complement. Readers and writers of
+fixed size expect that the caller has checked that the octets exist. The numbers of variable size are
+those of `specwire.generated.numbers`; their writers need room for `MOST_OCTETS`.
 """
 
 cimport cython
@@ -99,7 +99,7 @@ cdef inline bint fits(PyObject* given, uint64_t most, uint64_t* value) noexcept:
 
 
 cdef inline bint fits_signed(PyObject* given, int64_t least, int64_t most, uint64_t* value) noexcept:
-    """Return whether an object is an int (no subclass) from `least` to `most`; if so, set `value`."""
+    """Return whether an object is an int (no subclass) in a range; if so, set `value`."""
     cdef int64_t found
     if not PyLong_CheckExact(<object>given):
         return False
@@ -116,7 +116,7 @@ cdef inline bint fits_signed(PyObject* given, int64_t least, int64_t most, uint6
 cdef inline const uint8_t* varint_in(
     uint64_t* value, const uint8_t* at, const uint8_t* end, int maximum, bint little, Sign sign
 ) noexcept nogil:
-    """Read groups of 7 bits; return the address after them, NULL if they are no number of 64 bits."""
+    """Read groups of 7 bits; return the address after them, NULL if they are no number."""
     cdef uint64_t found = 0, top = 0, group
     cdef int count = 0
     while True:
@@ -145,7 +145,7 @@ cdef inline const uint8_t* varint_in(
 
 
 cdef inline int varint_at(uint8_t* at, uint64_t value, int maximum, bint little, Sign sign) noexcept nogil:
-    """Write a number as the fewest groups of 7 bits; return how many, 0 if there are more than `maximum`."""
+    """Write the fewest groups of 7 bits; return how many, 0 if there are more than `maximum`."""
     cdef uint8_t groups[10]
     cdef bint negative = sign == COMPLEMENT and <int64_t>value < 0
     cdef int count = 0, index
@@ -180,9 +180,10 @@ cdef inline int digit(uint8_t octet, uint64_t base) noexcept nogil:
 
 @cython.cdivision(True)
 cdef inline const uint8_t* digits_in(
-    uint64_t* value, const uint8_t* at, const uint8_t* end, uint64_t base, int minimum, int maximum, bint negatives
+    uint64_t* value, const uint8_t* at, const uint8_t* end, uint64_t base, int minimum, int maximum,
+    bint negatives
 ) noexcept nogil:
-    """Read digits up to an octet that is none; return its address, NULL if they are no number of 64 bits."""
+    """Read digits up to an octet that is none; return its address, NULL if they are no number."""
     cdef bint negative = negatives and at < end and at[0] == c"-"
     cdef uint64_t found = 0, most = <uint64_t>-1
     cdef int count = 0, next
@@ -208,7 +209,7 @@ cdef inline const uint8_t* digits_in(
 cdef inline int digits_at(
     uint8_t* at, uint64_t value, uint64_t base, int minimum, int maximum, bint negatives
 ) noexcept nogil:
-    """Write a number as text; return the number of octets, 0 if there are more than `maximum` digits."""
+    """Write a number as text; return its octets, 0 if there are more than `maximum` digits."""
     cdef uint8_t found[MOST_OCTETS]
     cdef bint negative = negatives and <int64_t>value < 0
     cdef int count = 0, index

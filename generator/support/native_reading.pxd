@@ -1,10 +1,10 @@
-"""Readers for the value at the front of a run of octets, for the compiled decoders; each advances the run.
+"""Readers for the value at the front of a run of octets; each advances the run.
 
-A *split* function splits off the octets of a value as a run; False if there are too few. An *in* function returns
-the value in a run as an object, or None if it refuses the value.
+A *split* function splits off the octets of a value as a run; False if there are too few. An *in*
+function returns the value in a run as an object, or None if it refuses the value.
 
-A loop that is decoded on first access is *held*: `bytes` of the number of items (8 octets in the machine's order) and
-the octets of the items.
+A loop that is decoded on first access is *held*: `bytes` of the number of items (8 octets in the
+machine's order) and the octets of the items.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -91,7 +91,7 @@ cdef inline const uint8_t* equals_in(const Run* value, bint first) noexcept nogi
 
 
 cdef inline tuple divided_in(const Run* value, bint first):
-    """Return name and value of a text split at its first or last ``=``; None if it cannot be split."""
+    """Return name and value of a text split at its first or last ``=``; None if it has none."""
     cdef const uint8_t* equals = equals_in(value, first)
     if equals == NULL:
         return None

@@ -1,8 +1,9 @@
 """Writers that append values to a frame under construction, for the compiled encoders.
 
-A frame is built in a buffer on the stack and then copied to `bytes`: one allocation for each frame. A frame that
-outgrows the buffer continues in a `bytes` object, which is truncated at the end. A *put* function returns False if
-it cannot write the value. The caller then stops, and the pure codec writes the value or raises the error.
+A frame is built in a buffer on the stack and then copied to `bytes`: one allocation for each frame.
+A frame that outgrows the buffer continues in a `bytes` object, which is truncated at the end. A
+*put* function returns False if it cannot write the value. The caller then stops, and the pure codec
+writes the value or raises the error.
 """
 
 from cpython.bytes cimport PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -204,7 +205,7 @@ cdef inline bint put_held(Writer* out, bytes items) noexcept:
 
 
 cdef inline uint8_t* opened(Writer* out, Py_ssize_t mark, Py_ssize_t count) noexcept:
-    """Make room for octets before those that were written since `mark`; return its address, NULL if there is none."""
+    """Make room before the octets since `mark`; return its address, NULL if there is none."""
     cdef Py_ssize_t moved = written(out) - mark
     if not room(out, count):
         return NULL

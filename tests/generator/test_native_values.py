@@ -1,7 +1,9 @@
-"""Values of every kind in the compiled codec: it reads and writes them in C, as the pure codec does.
+"""Values of every kind in the compiled codec: it reads and writes them in C, as the pure codec
+does.
 
-The pure codec is compared with a naive interpreter in `test_values`. Here only what the two builds read, write and
-refuse is compared: the compiled one leaves the reasons of a refusal to the pure one.
+The pure codec is compared with a naive interpreter in `test_values`. Here only what the two builds
+read, write and refuse is compared: the compiled one leaves the reasons of a refusal to the pure
+one.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import tempfile
 from binascii import crc32, crc_hqx
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from random import Random
 from types import ModuleType
@@ -95,7 +98,8 @@ UNKNOWN: dict[str, ir.Type] = {
 
 
 def layout() -> ir.Protocol:
-    """Return a protocol with a message of numbers, and two of numbers that are computed from other values."""
+    """Return a protocol with a message of numbers, and two of numbers that are computed from other
+    values."""
 
     def run(tag: str, types: dict[str, ir.Type]) -> ir.Frame:
         fields = [field(name, type) for name, type in types.items()]
@@ -113,6 +117,9 @@ def random_layouts(draw: st.DrawFn) -> ir.Protocol:
     tags = [f"aaa1{number:02x}" for number in range(1, 11)]
     messages = [message(n, (ir.Frame("all", layouts.run(0, tag)),), tag) for n, tag in enumerate(tags, 1)]
     return protocol(tuple(messages), ir.Selector(0, 3))
+
+
+RUNS = count()
 
 
 class Refused(Exception):
@@ -169,7 +176,8 @@ NUMBERS_BY_HAND = bytes.fromhex(
     + b"18446744073709551615 beef-07 ".hex()
     + "00112233445566778899aabbccddeeff 33221100554477668899aabbccddeeff 03 00 01 8001 02 01 00"
 )
-"""The values as octets: 300 is 0b10_0101100; -65 in zigzag is 129; -129 ends in the groups 1111111 and 1111110."""
+"""The values as octets: 300 is 0b10_0101100; -65 in zigzag is 129; -129 ends in the groups 1111111
+and 1111110."""
 
 
 def test_numbers_by_hand(package: ModuleType) -> None:
@@ -275,14 +283,15 @@ def test_both_builds_agree(package: ModuleType, data: st.DataObject) -> None:
 @settings(max_examples=examples(4), deadline=None, suppress_health_check=list(HealthCheck))
 @given(random_layouts(), st.data())
 def test_both_builds_agree_on_random_layouts(source: ir.Protocol, data: st.DataObject) -> None:
-    check_builds.runs += 1  # type: ignore[attr-defined]
-    with built(source, f"random_values_{check_builds.runs}") as package:  # type: ignore[attr-defined]
+    # Each needs another name: an extension module is never unloaded.
+    with built(source, f"random_values_{next(RUNS)}") as package:
         for _ in range(40):
             check_builds(package, source, data)
 
 
 def check_builds(package: ModuleType, source: ir.Protocol, data: st.DataObject) -> None:
-    """Encode a random message, decode it, and decode its octets with random changes, by both builds."""
+    """Encode a random message, decode it, and decode its octets with random changes, by both
+    builds."""
     message = Values(data.draw, source, package).message()
     frames = outcome(message.encode)
     assert frames == outcome(twin(package, message).encode)
