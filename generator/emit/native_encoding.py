@@ -8,7 +8,7 @@ Then the pure codec writes the value or raises the error. The functions of value
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from specwire.generator.emit.bodies import choice_function, flat, record_function
 from specwire.generator.emit.native_names import (
@@ -129,12 +129,16 @@ class Encoder(NumberEncoder, plan.Visitor):
             self.resolve_since(extent.slot, begun)
 
     def word(self, op: plan.Word) -> None:
+        for octets in self.words(op):
+            self.must(f"put_literal({self.out}, {literal(octets)}, {len(octets)})")
+
+    def words(self, op: plan.Word) -> Iterator[bytes]:
+        """Compare a value with each word, and yield its octets inside the branch."""
         value = self.value(op.slot)
         self.refuse_if(f"type({value}) is not str")
         for number, option in enumerate(op.options):
-            octets = option.encode()
             with self.block(f"{'elif' if number else 'if'} <str>{value} == {literal(option)}:"):
-                self.must(f"put_literal({self.out}, {literal(octets)}, {len(octets)})")
+                yield option.encode()
         with self.block("else:"):
             self.add(f"return {self.refusal}")
 

@@ -279,16 +279,13 @@ class _MessageEncoder(Encoder):
             self.add(f"{frame} = frame_of_{'terminated' if op.terminated else 'text'}({value})")
             self.refuse_if(f"{frame} is None")
             return
-        self.refuse_if(f"type({value}) is not {'str' if isinstance(op, plan.Word) else 'bytes'}")
-        if isinstance(op, plan.TakeOctets):
-            self.add(f"{frame} = <bytes>{value}")
-            self.check_octets(op, f"len({frame})")
+        if isinstance(op, plan.Word):
+            for octets in self.words(op):
+                self.add(f"{frame} = {literal(octets)}")
             return
-        for number, option in enumerate(op.options):
-            with self.block(f"{'elif' if number else 'if'} <str>{value} == {literal(option)}:"):
-                self.add(f"{frame} = {literal(option.encode())}")
-        with self.block("else:"):
-            self.add("return None")
+        self.refuse_if(f"type({value}) is not bytes")
+        self.add(f"{frame} = <bytes>{value}")
+        self.check_octets(op, f"len({frame})")
 
 
 # Parts
