@@ -21,7 +21,7 @@ import msgspec
 
 from specwire.generator.dialogs import Dialog
 
-IR_VERSION = 3
+IR_VERSION = 4
 """Raised whenever a reader of the JSON form would have to change."""
 
 
@@ -261,6 +261,22 @@ class UnionType(msgspec.Struct, frozen=True, tag="union", tag_field="type"):
 
 
 NumberType = IntegerType | FloatType | BooleanType | VarintType | DigitsType
+
+
+def bounds(type: IntegerType | BooleanType | VarintType | DigitsType) -> tuple[int, int]:
+    """Return the least and the greatest value that a number can have in its octets, if any is allowed."""
+    match type:
+        case IntegerType(octets=octets, signed=signed):
+            bits = 8 * octets
+        case BooleanType():
+            return 0, 1
+        case VarintType(maximum=maximum):
+            bits, signed = min(7 * maximum, 64), type.signed is not None
+        case DigitsType(base=base, maximum=maximum, signed=signed):
+            widest = 2**63 if signed else 2**64
+            return max(1 - base**maximum, -widest) if signed else 0, min(base**maximum, widest) - 1
+    return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+
 
 Element = NumberType | UuidType | TextType | OctetsType | ListType | PairsType | RecordType | UnionType
 """The types of list elements."""
