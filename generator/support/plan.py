@@ -14,8 +14,8 @@ a *hidden* slot: the slot of that value and ``#`` if it stands directly before t
 own field. Messages have no attribute for it, and encoding computes it. Checksums are hidden, too. Inside a loop,
 the slot of an item is ``[]``; that of a name and a value, ``[name]`` and ``[value]``.
 
-A *body* is a sequence of operations: those of a frame, a record, or an item of a loop. It ends with the octets of
-its frame, or where `Sized` says. An operation that extends to the end is the last of its body.
+A *body* is a sequence of operations: those of a frame, a record, an item of a loop, or inside `Sized` and
+`Region`, which say where it ends. An operation that extends to the end is the last of its body.
 """
 
 from __future__ import annotations
@@ -139,8 +139,8 @@ class Word(msgspec.Struct, frozen=True, tag="word", tag_field="op"):
 class Pad(msgspec.Struct, frozen=True, tag="pad", tag_field="op", omit_defaults=True):
     """Octets without meaning: any are read, `octets` times the octet `fill` is written.
 
-    With `multiple`, there are as many as it takes for the position, from the start of the frame or record, to be
-    a multiple of it; `octets` is 0.
+    With `multiple`, there are as many as it takes for the position, from the start of the body, to be a multiple
+    of it; `octets` is 0.
     """
 
     slot: str
@@ -494,7 +494,7 @@ class _Run:
         position = 0
         while position < len(fields):
             field = fields[position]
-            ops += map(Mark, self.marks.get(field.attribute, ()))
+            ops += map(Mark, self.marks.pop(field.attribute, ()))
             if isinstance(field.type, Size):
                 rest = _merge(self.operations(fields[position + 1 :]))
                 ops.append(Sized(field.attribute, field.type.forms, rest))
@@ -503,14 +503,19 @@ class _Run:
             if counter is not None and type is not None and not _counts_itself(field.type, type):
                 del self.counters[field.attribute]
                 inside = fields[position : position + len(type.counts)]
+                behind = self._behind(inside[-1].attribute)
                 ops.append(Region(counter.attribute, _merge(self.operations(inside)), type.plus))
+                ops += behind
                 position += len(type.counts)
                 continue
             ops += self._field(field, counter, type)
-            ops += map(Mark, self.marks_behind.get(field.attribute, ()))
-            ops += self.checks.get(field.attribute, ())
+            ops += self._behind(field.attribute)
             position += 1
         return ops
+
+    def _behind(self, slot: str) -> list[Op]:
+        """Return the marks after a field, and the checksums that are complete then."""
+        return [*map(Mark, self.marks_behind.pop(slot, ())), *self.checks.pop(slot, ())]
 
     def _field(self, field: Field, counter: Field | None, type: Counter | None) -> list[Op]:
         slot = field.attribute
