@@ -12,17 +12,12 @@ from specwire.generator.emit.schema import SPARK
 from specwire.generator.emit.tables import Scalar, columns
 from tests.generator.editions import field, message, protocol
 
+UNSIGNED: tuple[Scalar, ...] = ("int16", "int32", "int32", "int64", "int64", "int64", "int64", "uint64")
+SIGNED: tuple[Scalar, ...] = ("int8", "int16", "int32", "int32", "int64", "int64", "int64", "int64")
+
 WIDTHS: list[tuple[ir.Type, Scalar]] = [
-    *zip(
-        map(ir.IntegerType, range(1, 9)),
-        ("int16", "int32", "int32", "int64", "int64", "int64", "int64", "uint64"),
-        strict=True,
-    ),
-    *zip(
-        (ir.IntegerType(octets, signed=True) for octets in range(1, 9)),
-        ("int8", "int16", "int32", "int32", "int64", "int64", "int64", "int64"),
-        strict=True,
-    ),
+    *[(ir.IntegerType(octets), kind) for octets, kind in enumerate(UNSIGNED, 1)],
+    *[(ir.IntegerType(octets, signed=True), kind) for octets, kind in enumerate(SIGNED, 1)],
     (ir.FloatType(4), "float32"),
     (ir.FloatType(8, "little"), "float64"),
     (ir.BooleanType(2), "bool"),
