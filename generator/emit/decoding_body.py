@@ -118,6 +118,8 @@ class BodyDecoder(Visitor):
         self.base = base
         self.offset = 0
         self.at = at or self.names.local("at")
+        self.start = ""
+        """Variable with the position of the start of the body; empty if that is the start of the frame."""
         self.inside = False
         """The position is known to be within the frame."""
         self.ended = False
@@ -141,13 +143,20 @@ class BodyDecoder(Visitor):
     def record(self, body: Body) -> str:
         """Decode the body of a record; return the expression for the position after it."""
         self.record_level = True
+        self._begin_body(body)
         self.visit(body)
         return self.place()
+
+    def _begin_body(self, body: Body) -> None:
+        """Keep the position of the start of a body for its padding."""
+        if any(isinstance(op, Pad) and op.multiple for op in body):
+            self.start = self.names.fresh("start", "int")
+            self.lines.add(f"{self.start} = {self.place()}")
 
     def visit(self, body: Body) -> None:
         """Decode operations in order; each can look at the next."""
         self.counts |= {op.count for op in body if isinstance(op, Loop)}
-        for op, following in zip(body, (*body[1:], None), strict=True):
+        for op, following in zip(body, (*body[1:], None), strict=False):
             self.following = following
             self.operation(op)
 
@@ -441,7 +450,8 @@ class BodyDecoder(Visitor):
     def pad(self, op: Pad) -> None:
         """Skip octets up to a multiple."""
         place = f"({self.place()})" if self.base and self.offset else self.place()
-        self.jump(f"{self.place()} + -{place} % {op.multiple}")
+        missing = f"({self.start} - {place})" if self.start else f"-{place}"
+        self.jump(f"{self.place()} + {missing} % {op.multiple}")
 
     # Values with values inside
 
@@ -528,6 +538,7 @@ class BodyDecoder(Visitor):
         if not self.record_level:
             self.decoder.refuse_if(f"{self.place()} + {size} != len({self.frame})")
             self.inside = True
+            self._begin_body(op.body)
             self.visit(op.body)
             return
         self._inner(op.body, f"{self.place()} + {size}")

@@ -102,7 +102,9 @@ class BodyEncoder:
         self.owner = owner
         self.sources = dict(sources or {})
         self.octets: dict[str, str] = {}
-        """Slot -> variable with its octets, or with the list of the octets of its items."""
+        """Slot -> variable with its octets."""
+        self.lists: dict[str, str] = {}
+        """Slot of the number of a loop's items -> variable with the list of their octets."""
         self.measured: frozenset[str] = frozenset()
         """Slots whose octets are counted."""
         self.sizes: dict[str, int] = {}
@@ -216,7 +218,8 @@ class BodyEncoder:
         target = value_target = op.slot
         if op.slot in self.sources:
             target = value_target = self.names.fresh("entries", "list[bytes]")
-        self.octets[op.slot] = target
+        self.octets[op.slot] = f'b"".join({target})'
+        self.lists[op.count] = target
         self.encoder.tuple_only(value)
         self.lines.add(f"{value_target} = []")
         with self.names.scope():
@@ -288,7 +291,9 @@ class BodyEncoder:
     def _inside(self, body: Body) -> str:
         """Return the octets of a body inside this one, whose values are prepared."""
         inner = BodyEncoder(self.encoder, self.owner, self.sources)
-        inner.octets, inner.measured, inner.sizes = self.octets, self.measured, self.sizes
+        inner.octets, inner.lists, inner.measured, inner.sizes = (
+            self.octets, self.lists, self.measured, self.sizes
+        )  # fmt: skip
         inner.assemble(body)
         return " + ".join(filter(None, inner.pieces)) or _NOTHING
 
@@ -311,8 +316,7 @@ class BodyEncoder:
                 else:
                     self._append(self.octets[op.slot])
             case Loop():
-                octets = self.octets[op.slot]
-                self._append(octets if op.slot in self.measured else f'b"".join({octets})')
+                self._append(self.octets[op.slot])
             case Nest() | Choose():
                 self._append(self.octets.get(op.slot) or self._record(op))
             case Optional():
@@ -367,9 +371,10 @@ class BodyEncoder:
 
     def _count(self, op: Number) -> str:
         """Return the expression for a hidden number."""
+        if op.slot in self.lists:
+            return _plus(f"len({self.lists[op.slot]})", op.plus)
         terms = [self._length(slot) for slot in op.counts]
-        terms += [str(op.plus)] if op.plus > 0 else []
-        return " + ".join(terms) + (f" - {-op.plus}" if op.plus < 0 else "")
+        return _plus(" + ".join(terms), op.plus)
 
     def _length(self, slot: str) -> str:
         octets = self.octets.get(slot)
@@ -416,7 +421,9 @@ class BodyEncoder:
         for position, piece in enumerate(self.pieces):
             if piece:
                 self.pieces[position] = self._assigned(piece, "before")
-        total = " + ".join(f"len({piece})" for piece in self.pieces if piece) or "0"
+        terms = [f"len({piece})" for piece in self.pieces if piece]
+        terms += [str(fixed_octets(check)) for at, check in self.checks.values() if not self.pieces[at]]
+        total = " + ".join(terms) or "0"
         self.pieces.append(f"{octets_literal(fill)} * (-({total}) % {multiple})")
 
     def _assigned(self, piece: str, name: str) -> str:
@@ -441,6 +448,12 @@ class BodyEncoder:
         inner._add_packed(number, f"compute_checksum({op.algorithm!r}, {' + '.join(covered) or _NOTHING})")
         inner._flush()
         self.pieces[position] = " + ".join(inner.pieces)
+
+
+def _plus(number: str, plus: int) -> str:
+    if not plus:
+        return number
+    return f"{number} + {plus}" if plus > 0 else f"{number} - {-plus}"
 
 
 def _all(body: Body) -> Sequence[Op]:

@@ -464,6 +464,7 @@ class _Run:
         """Attribute -> marks after it."""
         self.checks: dict[str, list[Verify]] = {}
         """Attribute -> the checksums that are complete after it."""
+        self.types = {field.attribute: field.type for field in fields}
         for field in fields:
             if isinstance(field.type, Counter):
                 self.counters[field.type.counts[0]] = (field, field.type)
@@ -517,10 +518,24 @@ class _Run:
         """Return the marks after a field, and the checksums that are complete then."""
         return [*map(Mark, self.marks_behind.pop(slot, ())), *self.checks.pop(slot, ())]
 
+    def _counted(self, counter: Counter) -> tuple[str, ...]:
+        """Return the slots that a counter counts: those of the numbers in front of values, too."""
+        first = self.types[counter.counts[0]]
+        if _counts_itself(first, counter):
+            return counter.counts
+        slots: list[str] = []
+        for name in counter.counts:
+            type = self.types[name]
+            prefixed = isinstance(type, Text | Octets) and type.span.kind == "prefix"
+            if prefixed or (isinstance(type, ListOf | Pairs) and type.count_octets):
+                slots.append(hidden(name))
+            slots.append(name)
+        return tuple(slots)
+
     def _field(self, field: Field, counter: Field | None, type: Counter | None) -> list[Op]:
         slot = field.attribute
         if isinstance(field.type, Counter):
-            return [Number(slot, field.type.number, counts=field.type.counts, plus=field.type.plus)]
+            return [Number(slot, field.type.number, self._counted(field.type), field.type.plus)]
         if isinstance(field.type, Checksum):
             return [Number(slot, field.type.number, checks=True)]
         count = (counter.attribute, type.plus) if counter and type else None
