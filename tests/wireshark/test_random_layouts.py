@@ -75,7 +75,7 @@ def test_a_dissector_says_what_the_codec_says(drawn: list[ir.Protocol], data: st
 @given(st.lists(layouts.valued(), min_size=PROTOCOLS, max_size=PROTOCOLS), st.data())
 def test_values_of_every_kind(drawn: list[ir.Protocol], data: st.DataObject) -> None:
     assume(has_records(drawn))
-    with dissected(drawn) as (modules, check):
+    with dissected(drawn, "codec") as (modules, check):
         for module, protocol in zip(modules, drawn, strict=True):
             check(list(encodable(Values(data.draw, protocol, module))))
 
