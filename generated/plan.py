@@ -618,7 +618,8 @@ def _value(
 def _loop(
     type: ListOf | Pairs, slot: str, records: dict[str, RecordPlan], count: tuple[str, int] | None
 ) -> list[Op]:
-    prefix = [Number(hidden(slot), Integer(type.count_octets), (slot,))] if type.count_octets else []
+    coding = type.number or Integer(type.count_octets)
+    prefix = [Number(hidden(slot), coding, (slot,))] if type.count_octets else []
     number, plus = count or (hidden(slot) if prefix else "", 0)
     if isinstance(type, ListOf):
         loop = Loop(slot, _merge(_value(type.element, ITEM, records)), number, plus, type.minimum)
@@ -643,7 +644,9 @@ def hidden(slot: str) -> str:
 
 
 def _prefix(span: Span, slot: str) -> list[Op]:
-    return [Number(hidden(slot), Integer(span.octets), (slot,))] if span.kind == "prefix" else []
+    if span.kind != "prefix":
+        return []
+    return [Number(hidden(slot), span.number or Integer(span.octets), (slot,))]
 
 
 def _extent(span: Span, slot: str, count: tuple[str, int] | None) -> Extent:

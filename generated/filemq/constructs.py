@@ -23,6 +23,8 @@ protocol: cs.Construct[Any, Any] = cs.Const(b"\x06FILEMQ")
 
 string: cs.Construct[Any, Any] = cs.PascalString(cs.Int8ub, "utf8")
 
+size: cs.Construct[Any, Any] = cs.Int8ub
+
 version: cs.Construct[Any, Any] = cs.Const(b"\x02")
 
 path: cs.Construct[Any, Any] = cs.PascalString(cs.Int8ub, "utf8")

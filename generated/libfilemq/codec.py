@@ -210,8 +210,6 @@ class Cheezburger(PureMessage, frozen=True, gc=False):
     def encode(self, *, strict: bool = False) -> list[bytes]:
         """Return the ZeroMQ frames of the message; see `Message.encode`."""
         try:
-            if self.operation not in _OPERATION:
-                raise ValueError
             filename = self.filename.encode()
             if not isinstance(self.headers, tuple):
                 raise TypeError
@@ -459,8 +457,6 @@ def _decode_cheezburger(frames: Sequence[Any], copy: bool) -> Cheezburger:
     if not copy:
         frame = view_of(frame)
     sequence, operation, filename_size = _READ_CHEEZBURGER.unpack_from(frame)
-    if operation not in _OPERATION:
-        raise ValueError
     at = 16 + filename_size
     filename = str(frame[16:at], "utf-8")
     offset, eof, headers_count = _READ_CHEEZBURGER_OFFSET.unpack_from(frame, at)

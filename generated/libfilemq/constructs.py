@@ -56,6 +56,8 @@ hash_: cs.Construct[Any, Any] = cs.PrefixedArray(
     cs.Int32ub, cs.Sequence(cs.PascalString(cs.Int8ub, "utf8"), cs.PascalString(cs.Int32ub, "utf8"))
 )
 
+hash_count: cs.Construct[Any, Any] = cs.Int32ub
+
 hash_value: cs.Construct[Any, Any] = cs.PascalString(cs.Int32ub, "utf8")
 
 hash_name: cs.Construct[Any, Any] = cs.PascalString(cs.Int8ub, "utf8")
@@ -67,6 +69,8 @@ longstr: cs.Construct[Any, Any] = cs.PascalString(cs.Int32ub, "utf8")
 number_1: cs.Construct[Any, Any] = cs.Int8ub
 
 number_2: cs.Construct[Any, Any] = cs.Int16ub
+
+number_4: cs.Construct[Any, Any] = cs.Int32ub
 
 number_8: cs.Construct[Any, Any] = cs.Int64ub
 

@@ -130,7 +130,7 @@ LAYOUT = ProtocolLayout(
                         Field("signature", "signature", "signature", Constant(b"\xaa\xa3", "0xaaa3")),
                         Field("id", "id_", "CHEEZBURGER", Constant(b"\x08", "0x08")),
                         Field("sequence", "sequence", "sequence", Integer(8)),
-                        Field("operation", "operation", "operation", Integer(1, members=(1, 2))),
+                        Field("operation", "operation", "operation", Integer(1)),
                         Field("filename", "filename", "filename", Text(Span("prefix", 4), rb"[\x21-\x7e]*")),
                         Field("offset", "offset", "offset", Integer(8)),
                         Field("eof", "eof", "eof", Integer(1)),

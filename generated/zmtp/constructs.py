@@ -35,6 +35,10 @@ filler: cs.Construct[Any, Any] = cs.Const(
     b"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 )
 
+short_size: cs.Construct[Any, Any] = cs.Int8ub
+
+long_size: cs.Construct[Any, Any] = cs.Int64ub
+
 command_name: cs.Construct[Any, Any] = cs.PascalString(cs.Int8ub, "utf8")
 
 command_data: cs.Construct[Any, Any] = cs.GreedyBytes

@@ -38,11 +38,15 @@ group: cs.Construct[Any, Any] = cs.PascalString(cs.Int8ub, "utf8")
 
 strings: cs.Construct[Any, Any] = cs.PrefixedArray(cs.Int32ub, cs.PascalString(cs.Int32ub, "utf8"))
 
+strings_count: cs.Construct[Any, Any] = cs.Int32ub
+
 strings_value: cs.Construct[Any, Any] = cs.PascalString(cs.Int32ub, "utf8")
 
 dictionary: cs.Construct[Any, Any] = cs.PrefixedArray(
     cs.Int32ub, cs.Sequence(cs.PascalString(cs.Int8ub, "utf8"), cs.PascalString(cs.Int32ub, "utf8"))
 )
+
+dict_count: cs.Construct[Any, Any] = cs.Int32ub
 
 dict_value: cs.Construct[Any, Any] = cs.PascalString(cs.Int32ub, "utf8")
 
@@ -55,6 +59,8 @@ longstr: cs.Construct[Any, Any] = cs.PascalString(cs.Int32ub, "utf8")
 number_1: cs.Construct[Any, Any] = cs.Int8ub
 
 number_2: cs.Construct[Any, Any] = cs.Int16ub
+
+number_4: cs.Construct[Any, Any] = cs.Int32ub
 
 hello: cs.Construct[Any, Any] = cs.Struct(
     "signature" / signature,

@@ -20,6 +20,7 @@ from specwire.generator import ir
 
 Content: TypeAlias = "bytes | int | tuple[Content, ...] | Mapping[str, Content] | Chosen | None"
 Contents = Mapping[str, Content]
+Counts: TypeAlias = "dict[str, list[tuple[ir.CounterType | None, int]]]"
 
 
 @dataclass(frozen=True)
@@ -384,12 +385,15 @@ def read_run(protocol: ir.Protocol, fields: Sequence[ir.Field], octets: bytes) -
 
 
 def read_fields(
-    protocol: ir.Protocol, fields: Sequence[ir.Field], octets: bytes
+    protocol: ir.Protocol, fields: Sequence[ir.Field], octets: bytes, known: Counts | None = None
 ) -> tuple[dict[str, Content], bytes]:
-    """Return the contents of the fields at the start of `octets`, and the octets after them."""
+    """Return the contents of the fields at the start of `octets`, and the octets after them.
+
+    `known` are the counters before the fields.
+    """
     contents: dict[str, Content] = {}
     spans: dict[str, bytes] = {}
-    counts: dict[str, tuple[ir.CounterType, int]] = {}
+    counts: Counts = dict(known or {})
     skipped: set[str] = set()
     total = len(octets)
     for number, field in enumerate(fields):
@@ -399,7 +403,10 @@ def read_fields(
             contents |= {later.name: None for later in fields[number:]}
             break
         before = octets
-        counter, size = counts.get(field.name, (None, 0))
+        # The widest region comes first.
+        *others, (counter, size) = sorted(
+            counts.get(field.name, []), key=lambda one: len(one[0].counts) if one[0] else 0
+        ) or [(None, 0)]
         match field.type:
             case ir.SizeType():
                 verify(fields, spans)
@@ -409,22 +416,26 @@ def read_fields(
                 found, octets = read_number(of, octets)
                 if found < plus:
                     raise Refused("less than nothing")
-                counts[names[0]] = field.type, found - plus
+                counts[names[0]] = [*counts.get(names[0], []), (field.type, found - plus)]
             case ir.PaddingType(multiple=multiple) if multiple:
                 octets = take(octets, -(total - len(octets)) % multiple)[1]
-            case ir.ListType(counted=True) | ir.PairsType(counted=True):
+            case ir.ListType(counted=True) | ir.PairsType(counted=True) if not others and size >= 0:
                 contents[field.name], octets = read_many(protocol, field.type, octets, size)
             case _ if counter is not None:
                 inside, octets = take(octets, size)
                 together = [other for other in fields if other.name in counter.counts]
-                if (
-                    isinstance(field.type, ir.TextType | ir.OctetsType)
-                    and field.type.length.kind == "counted"
+                if isinstance(field.type, ir.TextType | ir.OctetsType) and (
+                    field.type.length.kind == "counted" and not others
                 ):
                     check(protocol, field.type, inside)
                     contents[field.name] = inside
                 else:
-                    contents |= read_run(protocol, together, inside)
+                    found_inside, rest = read_fields(
+                        protocol, together, inside, {**counts, field.name: others}
+                    )
+                    if rest:
+                        raise Refused("octets are left over")
+                    contents |= found_inside
                     skipped |= set(counter.counts)
                     spans |= dict.fromkeys(counter.counts, b"")
             case ir.ChecksumType(number=of):

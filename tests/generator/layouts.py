@@ -176,6 +176,12 @@ class Layouts:
         space = [field(f"space_{n}", ir.ConstantType("20"))] * isinstance(counter, ir.DigitsType)
         counts = field(f"counter_{n}", ir.CounterType(counter, names, plus))
         found = [counts, *space, *between, *also, value]
+        if also and self.maybe():
+            # One of the fields in the region has a length that stands before the region, too.
+            also_open = ir.OctetsType(ir.Length("counted"))
+            found[found.index(also[0])] = field(also[0].name, also_open)
+            own = ir.CounterType(ir.IntegerType(self.one_of(1, 2)), (also[0].name,))
+            found.insert(0, field(f"own_{n}", own))
         if self.maybe():
             found.append(field(f"pad_{n}", ir.PaddingType(0, "2d", self.one_of(2, 4, 8))))
         if self.maybe():

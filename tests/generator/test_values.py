@@ -6,7 +6,7 @@ Numbers of every coding, counters that stand apart from what they count, trailer
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from types import ModuleType
@@ -34,7 +34,9 @@ def home() -> Iterator[Path]:
 class Values:
     """Draws values of the types of a protocol, as the attributes of its classes hold them."""
 
-    def __init__(self, draw: st.DrawFn, protocol: ir.Protocol, module: ModuleType) -> None:
+    def __init__(
+        self, draw: Callable[[st.SearchStrategy[Any]], Any], protocol: ir.Protocol, module: ModuleType
+    ) -> None:
         self.draw = draw
         self.protocol = protocol
         self.module = module
