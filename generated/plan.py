@@ -458,7 +458,9 @@ class _Run:
     def __init__(self, fields: tuple[Field, ...], records: dict[str, RecordPlan]) -> None:
         self.records = records
         self.counters: dict[str, tuple[Field, Counter]] = {}
-        """First counted attribute -> the counter and its type."""
+        """Attribute -> the counter that counts only it: its octets or its items."""
+        self.regions: dict[str, list[tuple[Field, Counter]]] = {}
+        """First counted attribute -> the counters of regions that begin there, the widest last."""
         self.marks: dict[str, list[str]] = {}
         """Attribute -> marks before it."""
         self.marks_behind: dict[str, list[str]] = {}
@@ -468,9 +470,15 @@ class _Run:
         self.types = {field.attribute: field.type for field in fields}
         for field in fields:
             if isinstance(field.type, Counter):
-                self.counters[field.type.counts[0]] = (field, field.type)
+                first = field.type.counts[0]
+                if _counts_itself(self.types[first], field.type):
+                    self.counters[first] = (field, field.type)
+                else:
+                    self.regions.setdefault(first, []).append((field, field.type))
             elif isinstance(field.type, Checksum):
                 self._checksum(field.attribute, field.type, [other.attribute for other in fields])
+        for found in self.regions.values():
+            found.sort(key=lambda entry: len(entry[1].counts))
 
     def _checksum(self, slot: str, type: Checksum, names: list[str]) -> None:
         """Mark the ranges of adjacent fields that a checksum covers."""
@@ -501,16 +509,15 @@ class _Run:
                 rest = _merge(self.operations(fields[position + 1 :]))
                 ops.append(Sized(field.attribute, field.type.forms, rest))
                 break
-            counter, type = self.counters.get(field.attribute, (None, None))
-            if counter is not None and type is not None and not _counts_itself(field.type, type):
-                del self.counters[field.attribute]
+            if regions := self.regions.get(field.attribute):
+                counter, type = regions.pop()
                 inside = fields[position : position + len(type.counts)]
                 behind = self._behind(inside[-1].attribute)
                 ops.append(Region(counter.attribute, _merge(self.operations(inside)), type.plus))
                 ops += behind
                 position += len(type.counts)
                 continue
-            ops += self._field(field, counter, type)
+            ops += self._field(field)
             ops += self._behind(field.attribute)
             position += 1
         return ops
@@ -533,13 +540,14 @@ class _Run:
             slots.append(name)
         return tuple(slots)
 
-    def _field(self, field: Field, counter: Field | None, type: Counter | None) -> list[Op]:
+    def _field(self, field: Field) -> list[Op]:
         slot = field.attribute
         if isinstance(field.type, Counter):
             return [Number(slot, field.type.number, self._counted(field.type), field.type.plus)]
         if isinstance(field.type, Checksum):
             return [Number(slot, field.type.number, checks=True)]
-        count = (counter.attribute, type.plus) if counter and type else None
+        counter = self.counters.get(slot)
+        count = (counter[0].attribute, counter[1].plus) if counter else None
         found = _value(field.type, slot, self.records, count, flags=field.flags)
         return [Optional(slot, _merge(found))] if field.optional else found
 
