@@ -16,7 +16,7 @@ import msgspec
 from specwire.generator import ir
 from specwire.generator.emit.python import octets_literal
 from specwire.generator.emit.write import Emitter, header, render
-from specwire.generator.names import construct_name, snake_case
+from specwire.generator.ir.names import construct_name, snake_case
 from specwire.generator.passes.shapes import weight
 from specwire.generator.plan import plan_of
 from specwire.generator.plan.layouts import announcing_bits

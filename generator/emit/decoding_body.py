@@ -26,7 +26,7 @@ from specwire.generator.emit.bodies import (
 from specwire.generator.emit.local_names import LocalNames
 from specwire.generator.emit.numbers import code_in, from_octets, is_little, struct_code, struct_order
 from specwire.generator.emit.python import Lines, octets_literal
-from specwire.generator.names import constant_name
+from specwire.generator.ir.names import constant_name
 from specwire.generator.plan.layouts import announcing_bits
 from specwire.generator.support.layout import Boolean, Coding, Digits, Integer, Varint
 from specwire.generator.support.plan import (

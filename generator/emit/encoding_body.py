@@ -21,7 +21,7 @@ from specwire.generator.emit.bodies import (
 from specwire.generator.emit.local_names import LocalNames
 from specwire.generator.emit.numbers import is_little, struct_code
 from specwire.generator.emit.python import STRUCT_CODES, Lines, octets_literal
-from specwire.generator.names import constant_name
+from specwire.generator.ir.names import constant_name
 from specwire.generator.plan.layouts import announcing_bits
 from specwire.generator.support.layout import Boolean, Digits, Integer, Varint
 from specwire.generator.support.plan import (

@@ -12,9 +12,9 @@ from itertools import pairwise
 import msgspec
 
 from specwire.generator import ir
+from specwire.generator.abnf.syntax import Rule
 from specwire.generator.diagnostics import Diagnostics
 from specwire.generator.passes.layouts import is_open, least_octets
-from specwire.generator.syntax import Rule
 
 
 def check_fields(parts: Sequence[ir.Part], rule: Rule, diagnostics: Diagnostics) -> None:

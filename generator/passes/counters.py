@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from specwire.generator import ir
-from specwire.generator.names import fold, snake_case
-from specwire.generator.profile import NOTHING_SAID, TypeHint
+from specwire.generator.abnf.syntax import Reference, Rule
+from specwire.generator.ir.names import fold, snake_case
+from specwire.generator.profile.tables import NOTHING_SAID, TypeHint
 from specwire.generator.support.checksums import ALGORITHMS, OCTETS
-from specwire.generator.syntax import Reference, Rule
 
 if TYPE_CHECKING:
     from specwire.generator.passes.types import TypeReader

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from specwire.generator import ir
-from specwire.generator.syntax import Alternation, Comment, Element, Rule
+from specwire.generator.abnf.syntax import Alternation, Comment, Element, Rule
 
 REST = ir.Length("rest")
 

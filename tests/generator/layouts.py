@@ -9,7 +9,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from specwire.generator import ir
-from specwire.generator.names import attribute
+from specwire.generator.ir.names import attribute
 
 T = TypeVar("T")
 NAMES = (

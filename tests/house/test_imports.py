@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.repository import CODE, ROOT, product_files, python_files
+from tests.house.repository import CODE, ROOT, is_support, product_files, python_files
 
 ONLY_IN = {
     "construct": ("constructs", "construct_numbers", "construct_runs", "construct_values"),
@@ -191,11 +191,6 @@ def defined(node: ast.AST) -> tuple[str, ...]:
         return (node.name,)
     of_self = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
     return (node.attr,) if isinstance(node, ast.Attribute) and of_self else ()
-
-
-def is_support(path: Path) -> bool:
-    """Whether `path` is the source of a module that all generated packages share: it is copied, not run."""
-    return (ROOT / "generator/support") in path.parents
 
 
 def is_package_module(path: Path) -> bool:
