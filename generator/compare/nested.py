@@ -55,8 +55,8 @@ def is_alike(old: ir.Type, new: ir.Type) -> bool:
         case (ir.RecordType(), ir.RecordType()) | (ir.UnionType(), ir.UnionType()):
             return True
         case ir.ListType(), ir.ListType():
-            ends = (old.count_octets, old.counted) == (new.count_octets, new.counted)
-            return ends and is_alike(old.element, new.element)
+            same_count = (ir.count_of(old), old.counted) == (ir.count_of(new), new.counted)
+            return same_count and is_alike(old.element, new.element)
     return False
 
 
@@ -223,6 +223,6 @@ def _without_words(old: ir.Type, new: ir.Type, words: Vocabulary) -> bool:
     """Whether two types are equal except for the names of enumerations and of entries' rules."""
     match old, new:
         case ir.IntegerType(), ir.IntegerType() if words.share(new, old):
-            widths = (old.octets, old.order, old.signed), (new.octets, new.order, new.signed)
-            return widths[0] == widths[1]
+            forms = ((one.octets, one.order, one.signed, one.open) for one in (old, new))
+            return next(forms) == next(forms)
     return structure(old) == structure(new)

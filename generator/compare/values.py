@@ -54,6 +54,8 @@ def reads(writer: ir.Type, reader: ir.Type, words: Vocabulary) -> Judgement:
     if (found := reads_numeral(writer, reader)) is not None:
         return found
     shared = words.share(writer, reader)
+    if shared and _is_open(writer) and not _is_open(reader):
+        return depends("correct if the value is one of the enumeration")
     written = None if shared else _options(writer, words.writer)
     known = None if shared else _options(reader, words.reader)
     if written is not None:
@@ -85,13 +87,17 @@ def _options(type: ir.Type, members: Members) -> frozenset[bytes] | None:
             return frozenset({type.octets})
         case ir.KeywordType(options=options):
             return frozenset(option.encode() for option in options)
-        case ir.IntegerType(enum=str(enum)):
+        case ir.IntegerType(enum=str(enum), open=False):
             return _spellings(type, members.get(enum, ()))
         case ir.IntegerType(values=values) if values:
             return _spellings(type, values)
         case ir.BooleanType(octets=octets, order=order):
             return _spellings(ir.IntegerType(octets, order=order), (0, 1))
     return None
+
+
+def _is_open(type: ir.Type) -> bool:
+    return isinstance(type, ir.IntegerType) and type.open
 
 
 def _spellings(type: ir.IntegerType, values: Iterable[int]) -> frozenset[bytes]:
@@ -118,6 +124,8 @@ def _is_value(type: ir.Type, octets: bytes) -> bool:
     if span is None:
         return False
     if span.kind == "prefix":
+        if span.number is not None and structure(span.number) != ir.IntegerType(span.octets):
+            return False
         length, octets = octets[: span.octets], octets[span.octets :]
         if len(length) < span.octets or int.from_bytes(length, "big") != len(octets):
             return False
@@ -157,6 +165,8 @@ Repeated = ir.ListType | ir.PairsType
 def _counted(writer: Repeated, reader: Repeated, entries: Judgement) -> Judgement:
     if writer.counted != reader.counted:
         return no("only in one edition another field counts the entries")
+    if writer.number != reader.number and writer.count_octets == reader.count_octets:
+        return no("the count is written in another way")
     if writer.count_octets != reader.count_octets:
         if not writer.count_octets or not reader.count_octets:
             return no("one edition counts the entries; in the other they continue to the end")

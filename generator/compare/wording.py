@@ -38,15 +38,15 @@ def describe(type: ir.Type) -> str:
             return f"octets, {_length(length)}{least}" + ("" if maximum is None else f", at most {maximum}")
         case ir.JsonType():
             return "JSON text, rest of the frame"
-        case ir.ListType(count_octets=count, element=element, minimum=minimum):
-            return f"list, {_count(count, minimum, type.counted)}, of: {describe(element)}"
-        case ir.PairsType(count_octets=count, name=name, value=value, split=split, minimum=minimum):
+        case ir.ListType(element=element):
+            return f"list, {_count(type)}, of: {describe(element)}"
+        case ir.PairsType(name=name, value=value, split=split):
             entry = (
                 f"{describe(name)}, split at its {split} '='"
                 if value is None
                 else (f"{describe(name)}; {describe(value)}")
             )
-            return f"dictionary, {_count(count, minimum, type.counted)}, of: {entry}"
+            return f"dictionary, {_count(type)}, of: {entry}"
         case ir.RecordType(fields=fields):
             inside = "; ".join(f"{field.name}: {describe(field.type)}" for field in fields)
             return f"record ({inside})"
@@ -73,7 +73,7 @@ def _number(type: ir.NumberType) -> str:
 
 def _integer(type: ir.IntegerType) -> str:
     kind = "bits" if type.bitmask else "signed integer" if type.signed else "integer"
-    among = f", one of {type.enum}" if type.enum else ""
+    among = f", one of {type.enum}{' or another' * type.open}" if type.enum else ""
     if type.values:
         among = f", one of {', '.join(map(str, type.values))}"
     return f"{kind}, {count_octets(type.octets)}{_order(type.order, type.octets)}{among}"
@@ -87,9 +87,18 @@ def _form(form: ir.SizeForm) -> str:
     return count_octets(form.octets) + (f" after 0x{form.tag}" if form.tag else "")
 
 
-def _count(octets: int, minimum: int, counted: bool) -> str:
-    words = f"count in {count_octets(octets)}" if octets else "counted" if counted else "to the end"
-    return words + (f", at least {minimum}" if minimum else "")
+def _count(type: ir.ListType | ir.PairsType) -> str:
+    words = "counted" if type.counted else "to the end"
+    if number := ir.count_of(type):
+        words = f"count in {_width(number)}"
+    return words + (f", at least {type.minimum}" if type.minimum else "")
+
+
+def _width(number: ir.CountType) -> str:
+    """Return a plain number by its octets only."""
+    if isinstance(number, ir.IntegerType) and not _order(number.order, number.octets):
+        return count_octets(number.octets)
+    return describe(number)
 
 
 def describe_presence(part: ir.Part) -> str:
@@ -117,8 +126,8 @@ def describe_part(part: ir.Part) -> str:
 
 
 def _length(length: ir.Length) -> str:
-    if length.kind == "prefix":
-        return f"length in {count_octets(length.octets)}"
+    if length.prefix:
+        return f"length in {_width(length.prefix)}"
     if length.kind == "until":
         return f"up to 0x{length.until}"
     if length.kind == "counted":

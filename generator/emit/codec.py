@@ -255,8 +255,8 @@ def field_doc(found: ir.Field, many: bool, announcing: int) -> str:
             facts.append(f"a value of `{''.join(part.capitalize() for part in enum.split('_'))}`")
         case ir.IntegerType(values=values) if values:
             facts.append(" or ".join(map(str, values)))
-        case ir.TextType(length=ir.Length(kind="prefix", octets=octets)):
-            facts.append(f"at most {_power(256**octets - 1)} octets of UTF-8")
+        case ir.TextType(length=ir.Length(prefix=number)) if number is not None:
+            facts.append(f"at most {_power(ir.bounds(number)[1])} octets of UTF-8")
         case ir.TextType(length=ir.Length(kind="until", until=until)):
             facts.append(f"without the terminator 0x{until}")
         case ir.TextType(length=ir.Length(kind="fixed", octets=octets), padding=padding):

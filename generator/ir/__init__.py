@@ -70,6 +70,7 @@ from specwire.generator.ir.types import (
     UuidType,
     VarintType,
     bounds,
+    count_of,
 )
 
 __all__ = [
@@ -127,4 +128,5 @@ __all__ = [
     "UuidType",
     "VarintType",
     "bounds",
+    "count_of",
 ]

@@ -24,6 +24,13 @@ class Length(msgspec.Struct, frozen=True):
     until: str = ""
     number: CountType | None = None
 
+    @property
+    def prefix(self) -> CountType | None:
+        """The number directly before the value that counts its octets; None if there is none."""
+        if self.kind != "prefix":
+            return None
+        return IntegerType(self.octets) if self.number is None else self.number
+
 
 class ConstantType(msgspec.Struct, frozen=True, tag="constant", tag_field="type"):
     """Octets that are always the same; `text` or `number` is their value as a word or an integer."""
@@ -251,6 +258,13 @@ CountType = IntegerType | VarintType | DigitsType
 """Numbers that can count octets or items; they are unsigned."""
 
 NumberType = IntegerType | FloatType | BooleanType | VarintType | DigitsType
+
+
+def count_of(type: ListType | PairsType) -> CountType | None:
+    """Return the number directly before items that counts them; None if there is none."""
+    if not type.count_octets:
+        return None
+    return IntegerType(type.count_octets) if type.number is None else type.number
 
 
 def bounds(type: IntegerType | BooleanType | VarintType | DigitsType) -> tuple[int, int]:

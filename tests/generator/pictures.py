@@ -135,6 +135,7 @@ def words(type: ir.Type) -> str:
             named = (
                 f" named in {enum}" if enum else f" out of {', '.join(map(str, values))}" if values else ""
             )
+            named += " or another" * type.open
             return f"{kind} of {_octets(octets)}{named}{_order(type)}" + ", signed" * type.signed
         case ir.FloatType(octets=octets):
             return f"floating-point number of {_octets(octets)}{_order(type)}"
@@ -163,8 +164,8 @@ def words(type: ir.Type) -> str:
             return "size of all that follows, in " + " or ".join(map(_form, forms))
         case ir.JsonType():
             return "JSON, to the end"
-        case ir.ListType(count_octets=count, element=element, minimum=minimum):
-            return f"list{_count(count, minimum, type.counted)} of {words(element)}"
+        case ir.ListType(element=element):
+            return f"list{_count(type)} of {words(element)}"
         case ir.PairsType():
             return _pairs(type)
         case ir.RecordType(class_name=name):
@@ -187,13 +188,13 @@ def _pairs(type: ir.PairsType) -> str:
         inside = f"{words(type.name)}, divided at the {type.split} '='"
     else:
         inside = f"name ({words(type.name)}) and value ({words(type.value)})"
-    return f"dictionary{_count(type.count_octets, type.minimum, type.counted)} of {inside}"
+    return f"dictionary{_count(type)} of {inside}"
 
 
 def _length(length: ir.Length) -> str:
     match length.kind:
         case "prefix":
-            return f"length in {_octets(length.octets)}"
+            return f"length in {_width(length.number, length.octets)}"
         case "fixed":
             return f"{_octets(length.octets)} long"
         case "rest":
@@ -208,10 +209,15 @@ def _order(type: ir.IntegerType | ir.FloatType | ir.BooleanType | ir.UuidType) -
     return ", little-endian" if type.order == "little" else ""
 
 
-def _count(octets: int, minimum: int, counted: bool) -> str:
-    least = f", at least {minimum}" if minimum else ""
-    end = ", counted" if counted else ", to the end"
-    return (f", count in {_octets(octets)}" if octets else end) + least + ","
+def _count(type: ir.ListType | ir.PairsType) -> str:
+    least = f", at least {type.minimum}" if type.minimum else ""
+    end = ", counted" if type.counted else ", to the end"
+    count = f", count in {_width(type.number, type.count_octets)}"
+    return (count if type.count_octets else end) + least + ","
+
+
+def _width(number: ir.CountType | None, octets: int) -> str:
+    return _octets(octets) if number is None else words(number)
 
 
 def _form(form: ir.SizeForm) -> str:

@@ -104,6 +104,14 @@ NUMBERS: list[tuple[str, ir.Type, ir.Type, list[tuple[str, str, Verdict, Verdict
     ("padding to a multiple", ir.PaddingType(4), ir.PaddingType(0, multiple=4), [("resized", "value", NO, NO)]),
 ]  # fmt: skip
 CASES += NUMBERS
+VARINT_LENGTH = ir.Length("prefix", 1, number=LEB)
+OPEN = ir.IntegerType(1, enum="kind", open=True)
+CASES += [
+    ("a length in a varint", ir.TextType(ir.Length("prefix", 1)), ir.TextType(VARINT_LENGTH), [("resized", "value", NO, NO)]),
+    ("a count in a varint", ir.ListType(1, U8), ir.ListType(1, U8, number=LEB), [("resized", "value", NO, NO)]),
+    ("an enumeration is opened", ir.IntegerType(1, enum="kind"), OPEN, [("resized", "value", DEPENDS, YES)]),
+    ("any integer is an open enumeration", U8, OPEN, [("resized", "value", YES, YES)]),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(

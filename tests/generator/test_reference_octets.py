@@ -216,6 +216,14 @@ def test_numbers_that_count_and_check() -> None:
         Box("filler", None, "padding", "to a multiple of 4 octets"),
         Box("crc", 4, "size"),
     )
+    varint = ir.VarintType(maximum=2)
+    text = ir.TextType(ir.Length("prefix", 1, number=varint))
+    assert boxes_of("text", text) == (
+        Box("length", None, "size", "1 to 2 octets"),
+        Box("text", None, note="length octets"),
+    )
+    items = ir.ListType(1, ir.IntegerType(1), number=varint)
+    assert boxes_of("items", items)[0] == Box("count", None, "size", "1 to 2 octets")
     assert [type_words(one.type) for one in fields] == [
         "unsigned integer, little-endian: number of octets or items of body",
         "unsigned integer, groups of 7 bits, last group most significant: number of octets or items of items, plus 1",

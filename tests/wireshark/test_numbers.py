@@ -199,6 +199,20 @@ def test_alignment_is_that_of_the_frame_or_the_record(tmp_path: Path) -> None:
     assert case.values("inner.item_2") == ["2"]
 
 
+def test_lengths_and_counts_of_any_coding(tmp_path: Path) -> None:
+    """A varint before a text and before items; two digits before octets."""
+    fields = (
+        field("text", ir.TextType(ir.Length("prefix", 1, number=VARINT))),
+        field("items", ir.ListType(1, ir.IntegerType(1), number=VARINT)),
+        field("load", ir.OctetsType(ir.Length("prefix", 2, number=ir.DigitsType(10, 2, 2)))),
+    )
+    (case,) = shown(tmp_path, (fields, b"\x82\0ab" + b"\x03\x07\x08\x09" + b"04load"))
+    assert case.faults == []
+    assert case.values("text") == ["ab"]
+    assert (case.values("items.count"), case.values("items.item")) == (["3"], ["7", "8", "9"])
+    assert case.octets("load") == [b"load".hex()]
+
+
 CHECKSUMS = {
     "crc32": (4, 0xCBF43926),
     "crc32c": (4, 0xE3069283),

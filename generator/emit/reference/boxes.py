@@ -74,10 +74,10 @@ def boxes_of(name: str, type: ir.Type, counter: str = "") -> tuple[Item, ...]:
             return (_number(name, number, "size"),)
         case ir.ChecksumType(number=number):
             return (_number(name, number, "size"),)
-        case ir.ListType(count_octets=count, element=element):
-            return _counted(name, count, boxes_of(_singular(name, element), element), counter)
-        case ir.PairsType(count_octets=count):
-            return _counted(name, count, _pair(type), counter)
+        case ir.ListType(element=element):
+            return _counted(name, ir.count_of(type), boxes_of(_singular(name, element), element), counter)
+        case ir.PairsType():
+            return _counted(name, ir.count_of(type), _pair(type), counter)
         case ir.RecordType(fields=fields):
             return (Group(name, run_of(fields)),)
         case ir.UnionType(options=options):
@@ -159,9 +159,9 @@ def _sized(name: str, length: ir.Length, counter: str) -> tuple[Box, ...]:
     match length.kind:
         case "fixed":
             return (Box(name, length.octets),)
-        case "prefix":
-            return (Box("length", length.octets, "size"), Box(name, None, note="length octets"))
-        case "rest":
+        case "prefix" if length.prefix:
+            return (_number("length", length.prefix, "size"), Box(name, None, note="length octets"))
+        case "prefix" | "rest":
             end = f"to the last {length.octets} octets" if length.octets else "to the end"
             return (Box(name, None, note=end),)
         case "counted":
@@ -186,15 +186,17 @@ def _size_form(name: str, form: ir.SizeForm) -> tuple[Box, ...]:
     return ((Box(hex_text(tag), len(tag), "constant"),) if tag else ()) + integer
 
 
-def _counted(name: str, count: int, items: tuple[Item, ...], counter: str) -> tuple[Item, ...]:
+def _counted(
+    name: str, count: ir.CountType | None, items: tuple[Item, ...], counter: str
+) -> tuple[Item, ...]:
     match items:
         case (Group(items=inner, times="", alternatives=False),):
             items = inner  # one frame around a repetition is enough
     if counter:
         return (Group(name, items, times=f"({counter} times)"),)
-    if not count:
+    if count is None:
         return (Group(name, items, times="(as many as there are)"),)
-    return (Box("count", count, "size"), Group(name, items, times="(count times)"))
+    return (_number("count", count, "size"), Group(name, items, times="(count times)"))
 
 
 def _pair(type: ir.PairsType) -> tuple[Item, ...]:

@@ -103,7 +103,7 @@ def default_words(field: ir.Field, constants: tuple[ir.Constant, ...]) -> str:
             return "empty"
         case "":
             return "empty"
-        case int(value):
+        case int(value) | float(value):
             return str(value)
         case str(value):
             return f"“{value}”"
@@ -141,7 +141,7 @@ def _integer(type: ir.IntegerType) -> str:
     if type.bitmask:
         return "bits"
     if type.enum:
-        return f"enumeration {type.enum}"
+        return f"enumeration {type.enum}" + (" or another value" if type.open else "")
     if type.values:
         return " or ".join(str(value) for value in type.values)
     return "signed integer" if type.signed else "unsigned integer"

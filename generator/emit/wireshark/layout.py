@@ -200,9 +200,9 @@ class _Messages:
     def _values(self, slot: str, field: ir.Field, type: ir.Type, path: str) -> dict[str, Table]:
         """Return how the value in a slot is shown, and the count in its hidden slot."""
         found = {slot: self._shown(field, type, path)}
-        if isinstance(type, ir.ListType | ir.PairsType) and type.count_octets:
-            count = self._plain("integer", f"{path}.count", "Entries that follow.", type.count_octets)
-            found[hidden(slot)] = {"show": count}
+        if isinstance(type, ir.ListType | ir.PairsType) and (count := ir.count_of(type)):
+            shown = self._fields.number(count, f"{path}.count", self._message, "Entries that follow.")
+            found[hidden(slot)] = {"show": shown, "given": _is_given(count)}
         return found
 
     def _plain(self, kind: str, path: str, doc: str = "", octets: int | None = None) -> int:
@@ -252,7 +252,7 @@ class _Messages:
             "sentinels": self._sentinels(field),
             "show": self._fields.number(type, path, self._message, field.doc),
             "bits": (self._fields.bits(integer, path, self._message) or None) if integer else None,
-            "given": isinstance(type, ir.VarintType | ir.DigitsType) or None,
+            "given": _is_given(type),
         }
 
     def _sentinels(self, field: ir.Field) -> Table | None:
@@ -280,6 +280,11 @@ class _Messages:
     def _record(self, field: ir.Field, type: ir.RecordType, path: str) -> Table:
         slots = self._slots(type.fields, path, type.rule or "")
         return {"show": self._plain("group", path, field.doc), "label": type.name, "slots": slots}
+
+
+def _is_given(type: ir.NumberType) -> bool | None:
+    """Return whether Wireshark cannot read the number itself."""
+    return isinstance(type, ir.VarintType | ir.DigitsType) or None
 
 
 def spelled(op: Part | RecordPlan) -> Table:
