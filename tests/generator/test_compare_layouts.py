@@ -109,8 +109,8 @@ OPEN = ir.IntegerType(1, enum="kind", open=True)
 CASES += [
     ("a length in a varint", ir.TextType(ir.Length("prefix", 1)), ir.TextType(VARINT_LENGTH), [("resized", "value", NO, NO)]),
     ("a count in a varint", ir.ListType(1, U8), ir.ListType(1, U8, number=LEB), [("resized", "value", NO, NO)]),
-    ("an enumeration is opened", ir.IntegerType(1, enum="kind"), OPEN, [("resized", "value", DEPENDS, YES)]),
-    ("any integer is an open enumeration", U8, OPEN, [("resized", "value", YES, YES)]),
+    ("an enumeration is opened", ir.IntegerType(1, enum="kind"), OPEN, [("retyped", "value", DEPENDS, YES)]),
+    ("any integer is an open enumeration", U8, OPEN, [("retyped", "value", YES, YES)]),
 ]  # fmt: skip
 
 
