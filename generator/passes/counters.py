@@ -51,7 +51,9 @@ class _Run:
         self.fields[position] = structs.replace(self.fields[position], type=type)
 
     def fault(self, field: ir.Field, message: str, help: str) -> None:
-        self.reader.fault("E431", self.reader.profile.place("types", field.rule or field.name), message, help)
+        key = "counts" if self.hint(field).counts else "checksum"
+        place = self.reader.profile.place("types", field.rule or field.name, key)
+        self.reader.fault("E431", place, message, help)
 
     # Counters
 
