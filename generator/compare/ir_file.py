@@ -17,7 +17,7 @@ from specwire.generator.compare.matching import fields_of
 HOW = "create one with `specwire show ir NAME --json`"
 
 READ_VERSIONS = (2, 3, ir.IR_VERSION)
-"""Versions of the IR that this program reads. Version 2 is that of specwire 0.1; version 3 has fewer types."""
+"""Versions of the IR that this program reads: 2 is that of specwire 0.1, 3 has fewer types."""
 
 
 class IrFileError(ValueError):
@@ -50,7 +50,7 @@ def read_ir(text: bytes) -> ir.Protocol:
 
 
 def _with_senders(protocol: ir.Protocol) -> ir.Protocol:
-    """Return IR of version 2, where only shapes that need a sender have senders, with senders of all shapes."""
+    """Return IR of version 2 with senders of all shapes; only those that need a sender have them."""
     replace = msgspec.structs.replace
     messages = tuple(
         replace(

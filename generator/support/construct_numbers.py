@@ -18,7 +18,8 @@ else:
 class Varint(_Construct):
     """Integer in groups of 7 bits, one in each octet; the high bit is set but in the last.
 
-    Construct's own have any number of octets, and only the least significant group first. This one fits in 64 bits.
+    Construct's own have any number of octets, and only the least significant group first. This one
+    fits in 64 bits.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
-"""Construct classes for runs of fields that follow from each other: sizes, counters, checksums, alignment, records.
+"""Construct classes for runs of fields: sizes, counters, checksums, alignment, records.
 
-A `Run` is a struct with numbers that its other fields define. When it is built, the values of these numbers are not
-known before the rest is built, and the rest may depend on how many octets they have. So a run is built with the
-numbers of the build before, until they are right.
+A `Run` is a struct with numbers that its other fields define. When it is built, the values of these
+numbers are not known before the rest is built, and the rest may depend on how many octets they
+have. So a run is built with the numbers of the build before, until they are right.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ else:
     _Construct, _Adapter = cs.Construct, cs.Adapter
 
 _BUILDS = 8
-"""Times that a run is built for its numbers; with a varint in a checksum of itself, there may be no right ones."""
+"""Times that a run is built for its numbers; if they depend on each other, there may be none that fit."""
 
 Check = tuple[str, str, tuple[tuple[str, str], ...]]
 """A number, the algorithm of the checksum in it, and the pairs of marks around the octets that it covers."""

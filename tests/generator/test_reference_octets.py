@@ -226,7 +226,10 @@ def test_numbers_that_count_and_check() -> None:
     assert boxes_of("items", items)[0] == Box("count", None, "size", "1 to 2 octets")
     assert [type_words(one.type) for one in fields] == [
         "unsigned integer, little-endian: number of octets or items of body",
-        "unsigned integer, groups of 7 bits, last group most significant: number of octets or items of items, plus 1",
+        (
+            "unsigned integer, groups of 7 bits, last group most significant: "
+            "number of octets or items of items, plus 1"
+        ),
         "list of floating-point number of 64 bits",
         "octets",
         "padding, written as 0x00",
@@ -240,13 +243,17 @@ def test_numbers_that_count_and_check() -> None:
         (ir.IntegerType(4, signed=True), "4", "signed integer"),
         (ir.FloatType(4, "little"), "4", "floating-point number of 32 bits, little-endian"),
         (ir.BooleanType(), "1", "boolean: 0 or 1"),
-        (ir.VarintType(signed="zigzag"), "1 to 10 octets", "signed integer (zigzag), groups of 7 bits, last group most significant"),
+        (
+            ir.VarintType(signed="zigzag"),
+            "1 to 10 octets",
+            "signed integer (zigzag), groups of 7 bits, last group most significant",
+        ),
         (ir.DigitsType(16, 8, 8), "8", "unsigned integer in hexadecimal digits"),
         (ir.DigitsType(signed=True), "1 to 20 digits", "signed integer in decimal digits"),
         (ir.UuidType("little"), "16", "UUID, little-endian"),
         (ir.OctetsType(ir.Length("rest", 4)), "to the last 4 octets", "octets"),
     ],
-)  # fmt: skip
+)
 def test_numbers_in_words(type: ir.Type, octets: str, words: str) -> None:
     assert octets_words("value", type) == octets
     assert type_words(type) == words

@@ -1,4 +1,4 @@
-"""Numbers as people and tables see them: their range, their columns, their annotations, and their documentation."""
+"""Numbers as people and tables see them: range, column, annotation and documentation."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Numbers of every coding, counters, regions, alignment and checksums, as tshark shows them.
 
-The octets are written by hand: floats by `struct`, varints from the documentation of Protocol Buffers, checksums from
-the catalogue of cyclic redundancy checks (those of ``123456789``).
+The octets are written by hand: floats by `struct`, varints from the documentation of Protocol Buffers,
+checksums from the catalogue of cyclic redundancy checks (those of ``123456789``).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ NUMBERS: list[tuple[ir.Type, bytes, str]] = [
     (SIGNED_DIGITS, b"-9223372036854775808", "-9223372036854775808"),
     (ir.UuidType(), UUID(UUID_TEXT).bytes, UUID_TEXT),
     (ir.UuidType("little"), UUID(UUID_TEXT).bytes_le, UUID_TEXT),
-]  # fmt: skip
+]
 
 FAULTS: list[tuple[ir.Type, bytes, str]] = [
     (ir.IntegerType(2, values=(1, 2), order="little"), b"\0\x01", "expected 1 or 2, found 256"),
@@ -70,8 +70,12 @@ FAULTS: list[tuple[ir.Type, bytes, str]] = [
     (DIGITS, b"", "expected at least 1 digit, found nothing"),
     (DIGITS, b"18446744073709551616", "expected a number of at most 64 bits, found '18446744073709551616'"),
     (SIGNED_DIGITS, b"-0", "expected 0 without a sign, found 0x2d30"),
-    (SIGNED_DIGITS, b"9223372036854775808", "expected a number of at most 64 bits, found '9223372036854775808'"),
-]  # fmt: skip
+    (
+        SIGNED_DIGITS,
+        b"9223372036854775808",
+        "expected a number of at most 64 bits, found '9223372036854775808'",
+    ),
+]
 
 
 class Case:
@@ -95,7 +99,7 @@ class Case:
 
 
 def shown(folder: Path, *cases: tuple[tuple[ir.Field, ...], bytes]) -> list[Case]:
-    """Return what tshark shows of frames, each of a message with these fields behind a head of three octets."""
+    """Return what tshark shows of frames, each of a message with these fields after three octets."""
     messages = [message(f"demo{number}", number, *fields) for number, (fields, _) in enumerate(cases)]
     connection = Connection(server=6000)
     for number, (_, octets) in enumerate(cases):
@@ -138,7 +142,7 @@ COUNTED = (
     field("rest", ir.OctetsType(ir.Length("rest"))),
     field("tail", ir.IntegerType(1)),
 )
-"""A counter of items, one of the octets of three fields, of which the last extends to their end, and one more field."""
+"""A counter of items, one of the octets of three fields, the last of which is open, and a field."""
 
 
 def test_counters_and_regions(tmp_path: Path) -> None:
@@ -188,7 +192,7 @@ def test_what_a_region_does_not_read(tmp_path: Path) -> None:
 
 
 def test_alignment_is_that_of_the_frame_or_the_record(tmp_path: Path) -> None:
-    """Before octet 4 of the frame one octet is missing to a multiple; in a record that begins at octet 4, three."""
+    """One octet is missing to a multiple in the frame, and three in a record that begins at octet 4."""
     pad = ir.PaddingType(0, multiple=4)
     inner = record(ir.IntegerType(1), pad, ir.IntegerType(1))
     fields = (field("filler", pad), field("inner", inner))

@@ -134,7 +134,8 @@ def _number(type: ir.NumberType) -> str:
                 f"{sign}, groups of 7 bits, {'last' if order == 'little' else 'first'} group most significant"
             )
         case ir.DigitsType(base=base, signed=signed):
-            return f"{'signed' if signed else 'unsigned'} integer in {'decimal' if base == 10 else 'hexadecimal'} digits"
+            digits = "decimal" if base == 10 else "hexadecimal"
+            return f"{'signed' if signed else 'unsigned'} integer in {digits} digits"
 
 
 def _integer(type: ir.IntegerType) -> str:

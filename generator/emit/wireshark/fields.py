@@ -93,7 +93,7 @@ class Fields:
     def plain(
         self, kind: str, path: str, message: ir.Message, doc: str = "", octets: int | None = None
     ) -> int:
-        """Return the number of a field of kind ``text``, ``octets``, ``uuid``, ``group`` or counting ``integer``."""
+        """Return the number of a field of kind ``text``, ``octets``, ``uuid``, ``group`` or ``integer``."""
         return self._add(path, message, kind=kind, doc=doc, octets=octets)[1]
 
     def _add(self, path: str, message: ir.Message, *, doc: str, **row: Lua) -> tuple[str, int]:

@@ -1,7 +1,7 @@
 """The plan of a protocol as Lua tables for the dissector, and how it shows the value in each slot.
 
-The dissector performs the operations of the plan. Their slots have the name and the rule of the field, for errors, and
-the number of the field in Wireshark. Like the plan, they come from the IR.
+The dissector performs the operations of the plan. Their slots have the name and the rule of the
+field, for errors, and the number of the field in Wireshark. Like the plan, they come from the IR.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class _Messages:
         self._plan = plan
 
     def table(self, patterns: tuple[str, ...]) -> Table:
-        """Return the message: how it is identified, the operations of its parts, and how its slots are shown."""
+        """Return how the message is identified, what its parts do, and how its slots are shown."""
         message = self._message
         return {
             "name": message.name,
@@ -163,7 +163,7 @@ class _Messages:
         }
 
     def _parts(self) -> Iterator[Table]:
-        """Yield the operations of each part; `slot` is that of the only field, `after` the frames needed behind."""
+        """Yield each part: its operations, the slot of its only field, the frames needed `after` it."""
         after = _required_after(self._message.parts)
         for part, op, behind in zip(self._message.parts, self._plan.parts, after, strict=True):
             inside = _inside(part)
@@ -288,10 +288,10 @@ def _is_given(type: ir.NumberType) -> bool | None:
 
 
 def spelled(op: Part | RecordPlan) -> Table:
-    """Return a part or record of the plan as a table, without defaults and without what only ``strict`` needs.
+    """Return a part or record of the plan as a table, without defaults and what only ``strict`` needs.
 
-    Octets are hexadecimal text, and allowed values decimal text, because Lua's numbers may be too narrow. The
-    dissector checks each operation, so those in `Fixed` are not grouped.
+    Octets are hexadecimal text, and allowed values decimal text, because Lua's numbers may be too
+    narrow. The dissector checks each operation, so those in `Fixed` are not grouped.
     """
     builtins: dict[str, object] = msgspec.to_builtins(op, builtin_types=(bytes,))
     return {key: _spelled(key, value) for key, value in builtins.items() if key not in _STRICT}
