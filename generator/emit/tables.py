@@ -1,7 +1,7 @@
 """Columns of messages: the common model behind the pyarrow and Spark schemas.
 
 - An unsigned integer becomes the next wider signed type, because Spark has no unsigned ones. A signed one
-  becomes the narrowest type that can hold it.
+  becomes the narrowest type for its octets.
 - Other numbers become the narrowest type that holds all their values, UUIDs strings.
 - A dictionary becomes a list of (name, value) structs, which keeps repeated names.
 - A record becomes a struct of its fields.
