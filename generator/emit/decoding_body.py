@@ -206,7 +206,9 @@ class BodyDecoder(Visitor):
         ops = _merged(op.body)
         order = struct_order(ops)
         codes, unpacked = self._codes(ops, order)
-        if len(unpacked) == 1 and isinstance(unpacked[0], Number) and not whole and not _sliced(ops):
+        # Padding after the number must exist, and only unpacking checks it.
+        alone = len(unpacked) == 1 and unpacked[0] is ops[-1]
+        if alone and isinstance(unpacked[0], Number) and not whole and not _sliced(ops):
             self._single(unpacked[0], ops)
             return
         checked = False
