@@ -1,0 +1,35 @@
+// Written by specwire from generator/support/java/Body.java. Do not edit; change that file and run `make generate`.
+package specwire.generated.java;
+
+/** Operations on adjacent octets, one after the other. */
+final class Body {
+    private final Operation[] operations;
+
+    Body(Operation... operations) {
+        this.operations = operations;
+    }
+
+    Operation[] operations() {
+        return operations;
+    }
+
+    void read(Cursor in) {
+        for (Operation operation : operations) {
+            operation.read(in);
+        }
+    }
+
+    void absent(RowWriter row) {
+        for (Operation operation : operations) {
+            operation.absent(row);
+        }
+    }
+
+    int room() {
+        int room = 0;
+        for (Operation operation : operations) {
+            room += operation.room();
+        }
+        return room;
+    }
+}

@@ -1,0 +1,34 @@
+package specwire.generated.java;
+
+/** A number, in a column. */
+public final class Number extends Value {
+    private final Coding coding;
+    private final Store store;
+
+    public Number(Field field, int column, Store store, Coding coding) {
+        super(field, column);
+        this.coding = coding;
+        this.store = store;
+    }
+
+    @Override
+    int octets() {
+        return coding.octets();
+    }
+
+    @Override
+    void read(Cursor in) {
+        enter(in);
+        in.row.number(column, store, coding.read(in));
+    }
+
+    @Override
+    void absent(RowWriter row) {
+        row.setNull(column, store);
+    }
+
+    @Override
+    int room() {
+        return store == Store.DECIMAL ? 16 : 0;
+    }
+}
