@@ -12,7 +12,9 @@ from typing import Any, Literal
 
 import msgspec
 
-Kind = Literal["constant", "tag", "length", "count", "text", "range", "frames", "trailing", "limit"]
+Kind = Literal[
+    "constant", "tag", "length", "count", "text", "range", "frames", "trailing", "limit", "checksum"
+]  # fmt: skip
 
 
 class CodecError(ValueError):

@@ -18,7 +18,7 @@ Order = Literal["big", "little"]
 class Span(msgspec.Struct, frozen=True):
     """Extent of a value.
 
-    ``prefix``: counted by a big-endian integer of `octets` octets in front. ``fixed``: `octets`. ``rest``: the
+    ``prefix``: counted by a number in front: `number`, or a big-endian integer of `octets` octets. ``fixed``: `octets`. ``rest``: the
     rest of the run but its last `octets` octets. ``until``: up to the octets `until`. ``counted``: counted by a
     `Counter` of the run.
     """
@@ -26,6 +26,7 @@ class Span(msgspec.Struct, frozen=True):
     kind: Literal["prefix", "fixed", "rest", "until", "counted"]
     octets: int = 0
     until: bytes = b""
+    number: Integer | Varint | Digits | None = None
 
 
 class Constant(msgspec.Struct, frozen=True):
@@ -156,6 +157,8 @@ class ListOf(msgspec.Struct, frozen=True):
     minimum: int = 0
     counted: bool = False
     """A `Counter` of the run counts the elements."""
+    number: Integer | Varint | Digits | None = None
+    """How the count is written, if it is not a big-endian integer."""
 
 
 class Pairs(msgspec.Struct, frozen=True):
@@ -174,6 +177,8 @@ class Pairs(msgspec.Struct, frozen=True):
     minimum: int = 0
     counted: bool = False
     """A `Counter` of the run counts the pairs."""
+    number: Integer | Varint | Digits | None = None
+    """How the count is written, if it is not a big-endian integer."""
 
 
 class Record(msgspec.Struct, frozen=True):

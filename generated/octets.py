@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index
-from typing import Any, SupportsIndex
+from typing import Any, Literal, SupportsIndex
 
 OCTETS = tuple(bytes((octet,)) for octet in range(256))
 """Every single octet, indexed by its value."""
@@ -36,14 +36,24 @@ def as_frames(frames: Sequence[bytes]) -> list[bytes]:
     return [as_octets(frame) for frame in frames]
 
 
-def unsigned(value: SupportsIndex, octets: int) -> bytes:
-    """Return an integer as `octets` octets, most significant first. For widths that `struct` lacks.
+def unsigned(value: SupportsIndex, octets: int, order: Literal["big", "little"] = "big") -> bytes:
+    """Return an unsigned integer as `octets` octets. For widths that `struct` lacks.
 
     Raises:
         OverflowError: the integer is negative or too large.
         TypeError: the value is no integer.
     """
-    return index(value).to_bytes(octets, "big")
+    return index(value).to_bytes(octets, order)
+
+
+def twos_complement(value: SupportsIndex, octets: int, order: Literal["big", "little"] = "big") -> bytes:
+    """Return an integer in two's complement as `octets` octets. For widths that `struct` lacks.
+
+    Raises:
+        OverflowError: the integer is too large or too small.
+        TypeError: the value is no integer.
+    """
+    return index(value).to_bytes(octets, order, signed=True)
 
 
 def view_of(octets: Any) -> Any:

@@ -32,8 +32,8 @@ Order = Literal["big", "little"]
 class Length(msgspec.Struct, frozen=True):
     """Number of octets of a value.
 
-    ``prefix``: a big-endian unsigned integer of `octets` octets (1 to 8) before the value counts
-    them. ``fixed``: always `octets`. ``rest``: the rest of the run but its last `octets` octets.
+    ``prefix``: a number before the value counts them: `number`, or without it a big-endian unsigned
+    integer of `octets` octets (1 to 8). ``fixed``: always `octets`. ``rest``: the rest of the run but its last `octets` octets.
     ``until``: up to the first occurrence of the octets `until` (hexadecimal), which are the constant
     after the value (text only). ``counted``: a `CounterType` of the same run counts them.
     """
@@ -41,6 +41,7 @@ class Length(msgspec.Struct, frozen=True):
     kind: Literal["prefix", "fixed", "rest", "until", "counted"]
     octets: int = 0
     until: str = ""
+    number: CountType | None = None
 
 
 class ConstantType(msgspec.Struct, frozen=True, tag="constant", tag_field="type"):
@@ -75,6 +76,8 @@ class IntegerType(msgspec.Struct, frozen=True, tag="integer", tag_field="type"):
     values: tuple[int, ...] = ()
     order: Order = "big"
     signed: bool = False
+    open: bool = False
+    """Values that `enum` does not name are permitted, too."""
 
 
 class FloatType(msgspec.Struct, frozen=True, tag="float", tag_field="type"):
@@ -182,7 +185,7 @@ class CounterType(msgspec.Struct, frozen=True, tag="counter", tag_field="type"):
     fields, or one of another type, the octets are counted; the last of them may be open.
     """
 
-    number: IntegerType | VarintType | DigitsType
+    number: CountType
     counts: tuple[str, ...]
     plus: int = 0
 
@@ -206,7 +209,8 @@ class JsonType(msgspec.Struct, frozen=True, tag="json", tag_field="type"):
 class ListType(msgspec.Struct, frozen=True, tag="list", tag_field="type"):
     """A count of `count_octets` octets, then so many elements; at least `minimum`.
 
-    Without a count (`count_octets` is 0) the elements continue to the end of the run. An element
+    With `number`, the count is written as that says, and `count_octets` is the least number of its
+    octets. Without a count (`count_octets` is 0) the elements continue to the end of the run. An element
     has at least one octet, and its layout defines its end.
     """
 
@@ -215,12 +219,13 @@ class ListType(msgspec.Struct, frozen=True, tag="list", tag_field="type"):
     minimum: int = 0
     counted: bool = False
     """A `CounterType` of the run counts the elements."""
+    number: CountType | None = None
 
 
 class PairsType(msgspec.Struct, frozen=True, tag="pairs", tag_field="type"):
     """A dictionary: a count of `count_octets` octets, then so many (name, value) pairs in wire order.
 
-    Without a count (`count_octets` is 0) the pairs continue to the end of the run. With `split`,
+    `number` is as in `ListType`. Without a count (`count_octets` is 0) the pairs continue to the end of the run. With `split`,
     name and value are one text, split at its first or last ``=``, and `value` is None. `rule` is
     the grammar's rule for one entry, or None.
     """
@@ -233,6 +238,7 @@ class PairsType(msgspec.Struct, frozen=True, tag="pairs", tag_field="type"):
     minimum: int = 0
     counted: bool = False
     """A `CounterType` of the run counts the pairs."""
+    number: CountType | None = None
 
 
 class RecordType(msgspec.Struct, frozen=True, tag="record", tag_field="type"):
@@ -260,6 +266,9 @@ class UnionType(msgspec.Struct, frozen=True, tag="union", tag_field="type"):
     tags: tuple[str, ...]
 
 
+CountType = IntegerType | VarintType | DigitsType
+"""Numbers that can count octets or items; they are unsigned."""
+
 NumberType = IntegerType | FloatType | BooleanType | VarintType | DigitsType
 
 Element = NumberType | UuidType | TextType | OctetsType | ListType | PairsType | RecordType | UnionType
@@ -267,7 +276,7 @@ Element = NumberType | UuidType | TextType | OctetsType | ListType | PairsType |
 
 Type = ConstantType | KeywordType | PaddingType | SizeType | CounterType | ChecksumType | JsonType | Element
 
-Default = int | str | tuple[()] | None
+Default = int | float | bool | str | tuple[()] | None
 
 
 class Field(msgspec.Struct, frozen=True):

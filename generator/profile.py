@@ -58,10 +58,31 @@ class RoleTable(_Table, frozen=True):
     doc: str = ""
 
 
+ValueKind = Literal[
+    "integer",
+    "float",
+    "boolean",
+    "varint",
+    "decimal",
+    "hexadecimal",
+    "uuid",
+    "text",
+    "octets",
+    "json",
+    "padding",
+]
+
+
 class TypeHint(_Table, frozen=True):
     """Declared meaning of a rule that is a value.
 
-    `constant` fixes the value. `members` makes an integer an enumeration. `split` selects the ``=``
+    `order` and `signed` say how a number is written; of a varint, `signed` is also the kind. `counts` names the
+    later rules of the same run whose octets, or items if it is one list, the number counts; `plus` is added.
+    `checksum` names an algorithm, and `over` the rules of the same run that it covers. `multiple` is for padding
+    up to a multiple of octets.
+
+    `constant` fixes the value. `members` makes an integer an enumeration; it is `closed` if no other value is
+    allowed. `split` selects the ``=``
     at which a pair is divided. `presence` names the flag rules that announce the part. `frame`
     makes the rule a separate ZeroMQ frame. `padding` is the octet that fills a text of fixed length
     after its content. `scope` declares what a size counts: the ``next`` value, the ``rest`` of its
@@ -69,12 +90,20 @@ class TypeHint(_Table, frozen=True):
     readers of tables; the layout does not use it.
     """
 
-    type: Literal["integer", "text", "octets", "json", "padding"] | None = None
+    type: ValueKind | None = None
+    order: Literal["big", "little"] | None = None
+    signed: bool | Literal["zigzag", "complement"] = False
+    counts: str | list[str] = []
+    plus: int = 0
+    checksum: str | None = None
+    over: str | list[str] = []
+    multiple: int | None = None
     constant: str | int | None = None
     members: dict[str, int] = {}
+    closed: bool = False
     split: Literal["first", "last"] | None = None
     name: str | None = None
-    default: str | int | None = None
+    default: str | int | float | bool | None = None
     unit: str | None = None
     doc: str | None = None
     frame: bool = False

@@ -9,7 +9,7 @@ key words only: the result is quoted in a diagnostic and decides no layout.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 LONGEST_QUOTE = 60
@@ -60,7 +60,7 @@ _KINDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("in decimal digits of four bits", (r"\bBCD\b", r"\bbinary[- ]coded decimal\b")),
 )
 _NUMBER_KINDS = tuple((kind, re.compile("|".join(patterns), re.IGNORECASE)) for kind, patterns in _KINDS)
-BYTE_ORDER = _KINDS[0][0]
+BYTE_ORDER, SIGNED, FLOAT = (_KINDS[place][0] for place in range(3))
 """The kind that does not apply to an integer of one octet."""
 NUMBER_WORDS = re.compile(
     r"\b(?:integers?|numbers?|numeric|values?|fields?|lengths?|sizes?|octets|bytes|counts?)\b", re.IGNORECASE
@@ -136,6 +136,11 @@ def number_kinds(text: str) -> Iterator[tuple[str, str]]:
     for kind, pattern in _NUMBER_KINDS:
         if found := _first(pattern, text):
             yield kind, found.group()
+
+
+def is_little_endian(kinds: Mapping[str, str]) -> bool:
+    """Whether the kinds that a text mentions include a byte order that is not the host's."""
+    return BYTE_ORDER in kinds and "host" not in kinds[BYTE_ORDER].lower()
 
 
 def fixed_value(text: str) -> FixedValue | None:

@@ -1,62 +1,27 @@
 // Written by specwire from generator/support/java/Struct.java. Do not edit; change that file and run `make generate`.
 package specwire.generated.java;
 
-import java.util.stream.Stream;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.types.DataType;
 
-/** A record: operations whose columns are those of a struct. */
-public final class Struct {
+/** A record: a run of fields inside another. */
+public final class Struct extends Type {
+    private final Fields fields;
     private final String rule;
-    private final int columns;
-    private final Body body;
-    /** Whether a number in the body says where it ends. */
-    private final boolean sized;
 
-    /** A record; {@code rule} is its grammar rule, null if it has none. */
-    public Struct(String rule, int columns, Operation... body) {
+    /** Fields of a record; {@code rule} is its grammar rule, null if it has none. */
+    public Struct(String rule, Field... fields) {
         this.rule = rule;
-        this.columns = columns;
-        this.body = new Body(body);
-        sized = Stream.of(body).anyMatch(Sized.class::isInstance);
+        this.fields = new Fields(fields);
     }
 
-    /** Reads the record into a column; the cursor has the path of the record. */
-    void read(Cursor in, int column) {
-        long outer = in.row.beginStruct(Math.max(columns, 1));
-        if (in.names) {
-            named(in);
-        } else {
-            bounded(in, null, null);
-        }
-        if (columns == 0) {
-            in.row.number(0, Store.BOOLEAN, 1);
-        }
-        in.row.endStruct(column, outer);
+    @Override
+    Object read(Place place) {
+        return new GenericInternalRow(fields.readRecord(place, rule));
     }
 
-    private void named(Cursor in) {
-        String prefix = in.prefix;
-        String path = in.path;
-        String outerRule = in.rule;
-        in.prefix = path + ".";
-        bounded(in, path, rule == null ? outerRule : rule);
-        in.prefix = prefix;
-        in.path = path;
-        in.rule = outerRule;
-    }
-
-    private void bounded(Cursor in, String path, String ownRule) {
-        int end = in.end;
-        body.read(in);
-        if (sized && in.at < in.end) {
-            in.path = path;
-            in.rule = ownRule;
-            in.divided = -1;
-            throw in.refuse("trailing", "the end of " + path, Words.numberOf(in.left(), "more octet"), in.at);
-        }
-        in.end = end;
-    }
-
-    int room() {
-        return body.room() + Long.BYTES * (columns + 1);
+    @Override
+    DataType dataType() {
+        return Columns.struct(fields.all());
     }
 }

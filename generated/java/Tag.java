@@ -10,10 +10,16 @@ public final class Tag {
 
     /** The pieces in hexadecimal. */
     public Tag(String... pieces) {
-        this.pieces = Stream.of(pieces).map(Bytes::parse).toList();
+        this.pieces = Stream.of(pieces).map(Hex::octets).toList();
     }
 
-    byte[] piece(int selector) {
-        return pieces.get(selector);
+    /** Whether each selector matches its piece in these frames. */
+    boolean matches(Selector[] selectors, Object[] frames) {
+        for (int number = 0; number < selectors.length; number++) {
+            if (!selectors[number].finds(frames, pieces.get(number))) {
+                return false;
+            }
+        }
+        return true;
     }
 }

@@ -164,11 +164,11 @@ LAYOUTS = (
     Code(
         "E423",
         "An unsupported kind of number",
-        "A comment calls an integer little-endian, signed, a float or a varint, but integers are "
-        "generated as unsigned and big-endian. Declare the type in the profile to keep the octets, or to "
-        "insist on the integer.",
+        "A comment calls an integer little-endian, signed, a float or a varint, but it is generated as another "
+        "kind of number. A comment of the integer's own rule is followed if it is unambiguous; otherwise the "
+        "profile must say what the integer is.",
+        "A = %x01 x\nx = 4OCTET ; an integer in host byte order\n",
         "A = %x01 x\nx = 4OCTET ; an integer in little-endian order\n",
-        "A = %x01 x\nx = 4OCTET ; an integer in network order\n",
     ),
     Code(
         "E424",
@@ -186,6 +186,26 @@ LAYOUTS = (
         "only the letters as spelt.",
         'A = %i"put" x\nx = *OCTET\n',
         'A = %s"put" x\nx = *OCTET\n',
+    ),
+    Code(
+        "E430",
+        "A number of digits without an end",
+        "Digits of varying number are read up to the first octet that is no digit, so a constant that begins "
+        "with no digit must follow.",
+        "A = %x01 x y\nx = 1*DIGIT\ny = *OCTET\n",
+        "A = %x01 x %x20 y\nx = 1*DIGIT\ny = *OCTET\n",
+        _DEMO + '[types.x]\ntype = "decimal"\n',
+        _DEMO + '[types.x]\ntype = "decimal"\n',
+    ),
+    Code(
+        "E431",
+        "A counter or checksum that does not fit",
+        "`counts` must name adjacent fields after an unsigned number in the same frame or rule. `over` must name "
+        "fields of the same frame or rule, and `checksum` an algorithm whose result the integer can hold.",
+        "A = %x01 x n\nn = OCTET\nx = 2OCTET\n",
+        "A = %x01 n y x\nn = OCTET\ny = 2OCTET\nx = *OCTET\n",
+        _DEMO + '[types.n]\ncounts = "x"\n[types.x]\ntype = "octets"\n',
+        _DEMO + '[types.n]\ncounts = "x"\n[types.y]\ntype = "octets"\n',
     ),
     Code(
         "W401",

@@ -7,43 +7,50 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from specwire.generator import ir
-from specwire.generator.emit.decoding import (
-    decode_function,
-    keyword_only,
+from specwire.generator.emit.bodies import (
+    annotation_of,
+    choice_function,
+    choices,
+    lends_slices,
     record_function,
-    union_function,
+    strict_matters,
 )
-from specwire.generator.emit.decoding_frames import copy_parameter, heads
-from specwire.generator.emit.encoding import encode_body, record_writer, union_writer
+from specwire.generator.emit.decoding import (
+    choice_reader,
+    copy_parameter,
+    decode_function,
+    kept_heads,
+    keyword_only,
+    record_reader,
+)
+from specwire.generator.emit.encoding import choice_writer, encode_body, record_writer
 from specwire.generator.emit.python import (
     annotation,
     announcing_bits,
     constant_value,
     default,
-    element_annotation,
     frame_fields,
     octets_literal,
     paragraph,
     sentence,
 )
-from specwire.generator.emit.records import function_name, lends_slices, records, strict_matters, unions
+from specwire.generator.emit.records import records, unions
 from specwire.generator.emit.write import Emitter, header, render
 from specwire.generator.names import snake_case
 from specwire.generator.passes.shapes import readers, takes_sender
+from specwire.generator.plan import plan_of
 from specwire.generator.plan.layouts import selected
+from specwire.generator.support.plan import Choose, Plan
 
-_HELPERS = (
-    "OCTETS",
-    "as_octets",
-    "index_of",
-    "padded",
-    "sized",
-    "terminated",
-    "unsigned",
-    "view_of",
-    "without_nul",
-)
-"""Names of the support module ``octets`` that encoders and decoders can use."""
+_HELPERS = {
+    "specwire.generated.checksums": ("compute_checksum",),
+    "specwire.generated.numbers": ("read_digits", "read_varint", "write_digits", "write_varint"),
+    "specwire.generated.octets": (
+        "OCTETS", "as_octets", "index_of", "padded", "sized", "terminated", "twos_complement", "unsigned", "view_of",
+        "without_nul",
+    ),
+}  # fmt: skip
+"""Modules and names that encoders and decoders can use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +93,10 @@ class _Record:
 def emit(protocol: ir.Protocol) -> str:
     """Return the source of a package's codec module."""
     structs: dict[str, str] = {}
-    inner = [_record(record, protocol, structs) for record in records(protocol)]
-    choices = [_union(union, protocol) for union in unions(protocol)]
-    classes = [_class(message, protocol, structs) for message in protocol.messages]
+    plan = plan_of(protocol)
+    inner = [_record(record, protocol, plan, structs) for record in records(protocol)]
+    choosing = [_choice(choice, plan) for choice in choices(plan)]
+    classes = [_class(message, protocol, plan, structs) for message in protocol.messages]
     bodies = "\n".join(entry.encode + entry.decode for entry in classes)
     bodies += "\n".join(entry.read + entry.write for entry in inner)
     pattern = any(selector.pattern for selector in protocol.selectors)
@@ -108,29 +116,37 @@ def emit(protocol: ir.Protocol) -> str:
             *((f"_U{width}", f">{ {8: 'B', 16: 'H', 32: 'I', 64: 'Q'}[width] }") for width in widths),
             *structs.items(),
         ],
-        dispatch=_dispatch(protocol),
+        dispatch=_dispatch(protocol, lends=lends_slices(plan)),
         entries=_entries(protocol),
         enum_checks=[(f"_{enum.name.upper()}", tuple(v for _, v in enum.members)) for enum in protocol.enums],
         keyword_only=any(keyword_only(message) for message in protocol.messages),
-        helpers=[name for name in _HELPERS if re.search(rf"\b{name}\b", bodies)],
+        helpers=[
+            (module, name)
+            for module, names in _HELPERS.items()
+            for name in names
+            if re.search(rf"\b{name}\b", bodies)
+        ],
+        uuids="UUID" in bodies,
+        unpacks='unpack("' in bodies,
         records=inner,
-        functions=[*inner, *choices],
-        strict_records=strict_matters(protocol),
+        functions=[*inner, *choosing],
+        strict_records=strict_matters(plan),
         heads=_heads(protocol) if pattern else "",
         shapes=not protocol.selectors,
         by_sender=takes_sender(protocol),
-        kept_heads=f", heads={heads(protocol)}" if heads(protocol) else "",
-        copied=", copy" if lends_slices(protocol) else "",
-        frame="Any" if lends_slices(protocol) else "bytes",
+        kept_heads=f", heads={kept}" if (kept := kept_heads(protocol, plan)) else "",
+        copied=", copy" if lends_slices(plan) else "",
+        frame="Any" if lends_slices(plan) else "bytes",
         answers=_answers(protocol),
         unexpected=protocol.unexpected,
         roles=[role.letter for role in protocol.roles],
     )
 
 
-def _class(message: ir.Message, protocol: ir.Protocol, structs: dict[str, str]) -> _Class:
-    encode, written = encode_body(message, protocol)
-    decode, read = decode_function(message, protocol)
+def _class(message: ir.Message, protocol: ir.Protocol, plan: Plan, structs: dict[str, str]) -> _Class:
+    own = next(one for one in plan.messages if one.class_name == message.class_name)
+    encode, written = encode_body(message, own, protocol, plan)
+    decode, read = decode_function(message, own, protocol, plan)
     structs |= read | written
     fixed = not list(frame_fields(message))
     return _Class(
@@ -145,15 +161,16 @@ def _class(message: ir.Message, protocol: ir.Protocol, structs: dict[str, str]) 
         fixed=fixed,
         decoder=f"_decode_{snake_case(message.name)}",
         decode=decode,
-        copy=f", {copy_parameter(message)}: bool" if lends_slices(protocol) else "",
+        copy=f", {copy_parameter(message)}: bool" if lends_slices(plan) else "",
         only=_spells_another(message, protocol),
         sender=_argument(readers(message, protocol)[0]),
     )
 
 
-def _record(record: ir.RecordType, protocol: ir.Protocol, structs: dict[str, str]) -> _Record:
-    read, reading = record_function(record, protocol)
-    write, writing = record_writer(record, protocol)
+def _record(record: ir.RecordType, protocol: ir.Protocol, plan: Plan, structs: dict[str, str]) -> _Record:
+    own = next(one for one in plan.records if one.class_name == record.class_name)
+    read, reading = record_reader(record, own, protocol, plan)
+    write, writing = record_writer(record, own, protocol, plan)
     structs |= reading | writing
     constants = [f"NAME: ClassVar[str] = {record.name!r}"]
     if any(record in union.options for union in unions(protocol)):
@@ -163,7 +180,7 @@ def _record(record: ir.RecordType, protocol: ir.Protocol, structs: dict[str, str
             kind, value = constant_value(found.type)
             constants.append(f"{found.attribute}: ClassVar[{kind}] = {value}")
     return _Record(
-        function=function_name(record),
+        function=record_function(record.class_name),
         annotation=record.class_name,
         read=read,
         write=write,
@@ -182,12 +199,12 @@ def record_doc(record: ir.RecordType, protocol: ir.Protocol) -> str:
     return f"{paragraph(f'{record.name}: {meaning}', 4)}\n\n    {source}"
 
 
-def _union(union: ir.UnionType, protocol: ir.Protocol) -> _Record:
+def _choice(choice: Choose, plan: Plan) -> _Record:
     return _Record(
-        function=function_name(union),
-        annotation=element_annotation(union),
-        read=union_function(union),
-        write=union_writer(union, protocol),
+        function=choice_function(choice.options),
+        annotation=annotation_of(choice),
+        read=choice_reader(choice),
+        write=choice_writer(choice, plan),
     )
 
 
@@ -283,7 +300,7 @@ def wire_flags(message: ir.Message) -> str:
     return " | ".join(terms)
 
 
-def _dispatch(protocol: ir.Protocol) -> str:
+def _dispatch(protocol: ir.Protocol, *, lends: bool) -> str:
     """Return the expression that finds the decoder of a message."""
     if not protocol.selectors:
         return f"class_of(LAYOUT, given{', sender' if takes_sender(protocol) else ''})"
@@ -293,7 +310,7 @@ def _dispatch(protocol: ir.Protocol) -> str:
         f"given[{selector.frame}]" + ("" if selector.octets is None else f"[:{selector.octets}]")
         for selector in protocol.selectors
     ]
-    if lends_slices(protocol):
+    if lends:
         # A view of mutable memory is not hashable.
         parts = [f"bytes({part})" for part in parts]
     return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"

@@ -26,8 +26,18 @@ def check_fields(parts: Sequence[ir.Part], rule: Rule, diagnostics: Diagnostics)
 
 def check_run(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) -> None:
     """Report a run of fields that cannot be separated: one without an end, or one that must be alone."""
+    counted = {
+        name for field in fields if isinstance(field.type, ir.CounterType) for name in field.type.counts
+    }
     for field, after in pairwise(fields):
-        if is_open(field.type):
+        if _is_endless(field, after):
+            diagnostics.error(
+                "E430",
+                rule.name_span,
+                f"'{field.name}' in '{rule}' has a varying number of digits, and '{after.name}' may begin with one",
+                "specwire needs a constant that begins with no digit after it, or a fixed number of digits",
+            )
+        if is_open(field.type) and field.name not in counted:
             diagnostics.error(
                 "E409",
                 rule.name_span,
@@ -61,6 +71,18 @@ def check_run(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) 
                 f"'{field.name}' in message '{rule}' must be a separate frame",
                 "write frame = true for it under [types] in the profile",
             )
+
+
+def _is_endless(field: ir.Field, after: ir.Field) -> bool:
+    """Whether digits of varying number are followed by what may be another digit."""
+    type = field.type.number if isinstance(field.type, ir.CounterType) else field.type
+    if not isinstance(type, ir.DigitsType) or type.minimum == type.maximum:
+        return False
+    digits = b"0123456789" if type.base == 10 else b"0123456789abcdefABCDEF"
+    return not isinstance(after.type, ir.ConstantType) or after.type.octets[:1] in (
+        b"",
+        *map(bytes, [[d] for d in digits]),
+    )
 
 
 def _check_size(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) -> None:

@@ -3,8 +3,8 @@
 ABNF defines which octets a message may have; comments and prose define their meaning. This pass compares
 those words (`specwire.generator.statements`) with the layouts, so that a contradiction is always reported:
 
-- E423, W421: a comment (prose for W421) calls an integer little-endian, signed, a float or a varint.
-  Integers are generated as unsigned and big-endian.
+- E423, W421: a comment (prose for W421) calls an integer little-endian, signed, a float or a varint, but it
+  is generated as another kind of number. Comments of the integer's own rule are read, those of others are not.
 - E426, W417, W418: quoted strings are compared octet by octet, but RFC 5234 section 2.3 ignores case. The
   document requires that (``%i``), shows other letters, or does not state the case.
 - W419: a comment requires one value (``must be "FILEMQ"``), but any value is accepted.
@@ -30,6 +30,7 @@ from specwire.generator.passes.types import TypeReader
 from specwire.generator.statements import (
     BYTE_ORDER,
     NUMBER_WORDS,
+    SIGNED,
     fixed_value,
     frame_words,
     number_kinds,
@@ -77,6 +78,13 @@ class _Integer:
 
     rule: Rule
     octets: int
+    type: ir.Type | None = None
+
+    def is_kind(self, kind: str) -> bool:
+        """Whether the integer is generated as a number of that kind."""
+        if not isinstance(self.type, ir.IntegerType):
+            return False
+        return self.type.order == "little" if kind == BYTE_ORDER else kind == SIGNED and self.type.signed
 
 
 class _Claims:
@@ -88,7 +96,7 @@ class _Claims:
         self.diagnostics = reader.diagnostics
         self.profile_path = reader.profile.source.path
         self.integers = {
-            str(rule): _Integer(rule, octets)
+            str(rule): _Integer(rule, octets, self._type(rule))
             for rule in self.grammar.rules
             if (octets := self._integer_octets(rule)) is not None
         }
@@ -104,6 +112,10 @@ class _Claims:
             case ValueLayout(type=ir.SizeType(forms=forms)):
                 return max(form.octets for form in forms)
         return self.reader.lengths.get(str(rule))
+
+    def _type(self, rule: Rule) -> ir.Type | None:
+        layout = self.reader.layout(rule)
+        return layout.type if isinstance(layout, ValueLayout) else None
 
     def _prose(self, about: str) -> Iterator[_Statement]:
         loaded = self.reader.profile
@@ -167,6 +179,7 @@ class _Claims:
                 name: integer
                 for name, integer in self.integers.items()
                 if not says_type(self.reader.hint(integer.rule))
+                and not integer.is_kind(kind)
                 and (kind != BYTE_ORDER or integer.octets > 1)
             }
         return self._by_kind[kind]
@@ -184,8 +197,8 @@ class _Claims:
             span,
             f"the document says '{quoted(words)}' about {_listed(new)}, but '{new[0]}' would be an "
             f"unsigned big-endian integer of {octets}",
-            f'specwire cannot express such numbers: type = "octets" under [types.{new[0]}] in '
-            f'{self.profile_path} keeps the octets, type = "integer" insists on the integer',
+            f'say what it is under [types.{new[0]}] in {self.profile_path}: order = "little", signed = true, '
+            'or type = "float", "varint" or "integer"',
         )
 
     # Letters

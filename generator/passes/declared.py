@@ -8,19 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import structs
 
 from specwire.generator import ir
 from specwire.generator.names import constant_name
 from specwire.generator.passes.alternations import LARGEST_INTEGER, name_enum
 from specwire.generator.profile import TypeHint
-from specwire.generator.syntax import Repetition, Rule
+from specwire.generator.syntax import Concatenation, Element, Option, Repetition, Rule
 
 if TYPE_CHECKING:
     from specwire.generator.passes.types import TypeReader
 
 
 _REST = ir.Length("rest")
+UUID_OCTETS = 16
+MOST_GROUPS = 10
+"""Octets of a varint of 64 bits."""
+MOST_DIGITS: Mapping[int, int] = MappingProxyType({10: 20, 16: 16})
+"""Digits of a number of 64 bits, by base."""
 PRIMITIVES: Mapping[str, ir.Type] = MappingProxyType(
     {"octets": ir.OctetsType(_REST), "text": ir.TextType(_REST), "json": ir.JsonType()}
 )
@@ -29,17 +36,25 @@ PRIMITIVES: Mapping[str, ir.Type] = MappingProxyType(
 
 def says_type(hint: TypeHint) -> bool:
     """Whether the profile declares a rule's value, so that no assumption about it is reported."""
-    return hint.type is not None or hint.constant is not None or bool(hint.members)
+    return (
+        hint.type is not None
+        or hint.constant is not None
+        or bool(hint.members)
+        or hint.order is not None
+        or bool(hint.signed)
+        or hint.checksum is not None
+        or bool(hint.counts)
+    )
 
 
 def read(reader: TypeReader, rule: Rule, hint: TypeHint, shape: ir.Type | None) -> ir.Type | None:
     """Return the type that the profile declares for a rule of that shape; None after E402."""
     if hint.members:
-        found = _members(reader, rule, hint, shape)
+        found = _coded(hint, _members(reader, rule, hint, shape))
     elif hint.constant is not None:
         found = constant_of(hint.constant, shape)
     else:
-        found = _retyped(reader, rule, hint, shape or _opaque(reader, rule))
+        found = _coded(hint, _retyped(reader, rule, hint, shape or _opaque(reader, rule)))
     if not isinstance(found, str):
         return found
     reader.diagnostics.error(
@@ -55,11 +70,13 @@ def _members(reader: TypeReader, rule: Rule, hint: TypeHint, shape: ir.Type | No
     if not isinstance(shape, ir.IntegerType):
         return "an enumeration must be an integer"
     width = shape.octets
-    if not all(0 <= value < 256**width for value in hint.members.values()):
+    least = -(256**width) // 2 if hint.signed else 0
+    if not all(least <= value < 256**width + least for value in hint.members.values()):
         return f"a member of the enumeration does not fit {width} octets"
     if len({constant_name(name) for name in hint.members}) < len(hint.members):
         return "two members of the enumeration have the same name"
-    return name_enum(reader, rule, tuple(hint.members.items()), width)
+    found = name_enum(reader, rule, tuple(hint.members.items()), width)
+    return found if hint.closed else structs.replace(found, open=True)
 
 
 def constant_of(constant: str | int, shape: ir.Type | None) -> ir.ConstantType | str:
@@ -82,6 +99,28 @@ def constant_of(constant: str | int, shape: ir.Type | None) -> ir.ConstantType |
 
 def _retyped(reader: TypeReader, rule: Rule, hint: TypeHint, type: ir.Type | None) -> ir.Type | str:
     match hint.type, type:
+        case None, _:
+            return type or "it is not a number"
+        case "float", _ if (octets := _fixed_octets(type)) in (4, 8):
+            return ir.FloatType(4 if octets == 4 else 8)
+        case "float", _:
+            return "a floating-point number must have 4 or 8 octets"
+        case "boolean", _ if octets := _fixed_octets(type):
+            return ir.BooleanType(octets) if octets <= LARGEST_INTEGER else "a boolean has at most 8 octets"
+        case "uuid", _:
+            return ir.UuidType() if _fixed_octets(type) == UUID_OCTETS else "a UUID must have 16 octets"
+        case "varint", ir.OctetsType(length=ir.Length(kind="rest"), minimum=minimum, maximum=maximum):
+            if minimum > 1 or (maximum or 1) > MOST_GROUPS:
+                return f"a varint has 1 to {MOST_GROUPS} octets"
+            return ir.VarintType("little", maximum or MOST_GROUPS)
+        case "varint", ir.IntegerType(octets=1):
+            return ir.VarintType("little", 1)
+        case "varint", _:
+            return "a varint must be a repetition such as 1*4OCTET"
+        case (("decimal" | "hexadecimal"), _):
+            return _digits(reader, rule, hint)
+        case "padding", ir.OctetsType(length=ir.Length(kind="rest")) if hint.multiple:
+            return ir.PaddingType(0, _fill(hint), hint.multiple)
         case "integer", ir.IntegerType(octets=octets):
             return ir.IntegerType(octets)
         case "integer", ir.OctetsType(length=ir.Length(kind="fixed", octets=octets)) if octets <= 8:
@@ -115,6 +154,61 @@ def _retyped(reader: TypeReader, rule: Rule, hint: TypeHint, type: ir.Type | Non
         ):
             return ir.JsonType()
     return f"its definition cannot be read as {hint.type}"
+
+
+def _coded(hint: TypeHint, type: ir.Type | str | None) -> ir.Type | str | None:
+    """Return a number with the byte order and the sign that the profile declares."""
+    order = hint.order or "big"
+    match type:
+        case ir.IntegerType():
+            if hint.signed not in (True, False, "complement"):
+                return "only a varint can be zigzag"
+            return structs.replace(type, order=order, signed=bool(hint.signed))
+        case ir.VarintType():
+            signed = "complement" if hint.signed is True else hint.signed or None
+            return structs.replace(type, order=hint.order or "little", signed=signed)
+        case ir.FloatType() | ir.BooleanType() | ir.UuidType() if not hint.signed:
+            return structs.replace(type, order=order)
+        case ir.DigitsType() if hint.order is None:
+            return type
+        case _ if hint.order is not None or hint.signed:
+            return "only a number has a byte order or a sign"
+    return type
+
+
+def _fixed_octets(type: ir.Type | None) -> int | None:
+    match type:
+        case ir.IntegerType(octets=octets):
+            return octets
+        case ir.OctetsType(length=ir.Length(kind="fixed", octets=octets)):
+            return octets
+        case ir.TextType(length=ir.Length(kind="fixed", octets=octets)):
+            return octets
+    return None
+
+
+def _digits(reader: TypeReader, rule: Rule, hint: TypeHint) -> ir.DigitsType | str:
+    """Return the number that a repetition of digits is; an option of ``-`` before them makes it signed."""
+    element: Element = rule.definition
+    signed = bool(hint.signed)
+    match element:
+        case Concatenation(items=(Option(element=sign), Repetition() as digits)) if (
+            reader.octets.constant(sign) == b"-"
+        ):
+            element, signed = digits, True
+    base: Literal[10, 16] = 10 if hint.type == "decimal" else 16
+    most = MOST_DIGITS[base]
+    if not isinstance(element, Repetition):
+        element = Repetition(1, 1, element, element.span)
+    allowed = b"0123456789" if base == 10 else b"0123456789abcdefABCDEF"
+    if not reader.octets.is_class(element.element) or not (
+        reader.octets.octet_class(element.element) <= frozenset(allowed)
+    ):
+        return f"a {hint.type} number must be a repetition of digits"
+    maximum = most if element.maximum is None else element.maximum
+    if not 1 <= element.minimum <= maximum <= most:
+        return f"a {hint.type} number has 1 to {most} digits"
+    return ir.DigitsType(base, element.minimum, maximum, signed)
 
 
 def _fill(hint: TypeHint) -> str:

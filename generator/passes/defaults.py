@@ -39,9 +39,22 @@ def read_default(
             number = members.get(constant_name(value)) if isinstance(value, str) else value
             if number is None:
                 raise Misfit("no constant of the grammar has that name")
-            if not 0 <= number < 256**octets or (members and number not in members.values()):
+            least = -(256**octets) // 2 if type.signed else 0
+            if not least <= number < 256**octets + least or (
+                members and not type.open and number not in members.values()
+            ):
                 raise Misfit("the field cannot hold that number")
             return number
+        case ir.FloatType(), int() | float() if not isinstance(value, bool):
+            return float(value)
+        case ir.BooleanType(), bool():
+            return value
+        case ((ir.VarintType(signed=signed) | ir.DigitsType(signed=signed)), int()) if not isinstance(
+            value, bool
+        ):
+            if value < 0 and not signed:
+                raise Misfit("the field cannot hold that number")
+            return value
         case ir.KeywordType(options=options), str(text):
             if text not in options:
                 raise Misfit(f"the field is one of {', '.join(options)}")

@@ -17,6 +17,7 @@ import msgspec
 
 from specwire.generator import ir
 from specwire.generator.names import attribute, constant_name, snake_case
+from specwire.generator.passes.counters import ALL
 from specwire.generator.passes.defaults import Misfit, read_default
 from specwire.generator.passes.delimited import end_texts
 from specwire.generator.passes.layouts import ChoiceLayout, FieldsLayout, ValueLayout, words_of
@@ -110,10 +111,10 @@ class FieldReader:
         """Yield the field of ``size body``: the value with its length or count before it."""
         rule = self.reader.grammar.find(value)
         layout = self.reader.layout(rule) if rule else None
-        width = self.reader.width(head)
+        prefix = self.reader.prefix(head)
         found = layout.type if isinstance(layout, ValueLayout) else None
         self.reader.note_length(head)
-        type = _prefixed(found, width) if found is not None and width is not None else None
+        type = _prefixed(found, *prefix) if found is not None and prefix is not None else None
         if type is None or rule is None:
             self._no_value(value)
             return
@@ -128,7 +129,10 @@ class FieldReader:
         rule = self.reader.grammar.find(item)
         hint = self.reader.hint(rule, self.rule)
         forms = self.reader.forms_of(opened) if isinstance(opened, Alternation | Concatenation) else None
-        type = forms or ir.SizeType((ir.SizeForm("", width or 1),))
+        type: ir.Type = forms or ir.SizeType((ir.SizeForm("", width or 1),))
+        prefix = self.reader.prefix(item)
+        if forms is None and prefix is not None and prefix[1] is not None:
+            type = ir.CounterType(prefix[1], (ALL,))
         yield self._field(hint.name or item.name, type, rule, hint)
 
     def _optional(self, option: Option) -> Iterator[ir.Field]:
@@ -373,14 +377,14 @@ class FieldReader:
         return msgspec.structs.replace(field, **changes)
 
 
-def _prefixed(type: ir.Type, width: int) -> ir.Type | None:
+def _prefixed(type: ir.Type, width: int, number: ir.CountType | None) -> ir.Type | None:
     """Return an open value with a length or count of `width` octets before it; None for other values."""
-    length = ir.Length("prefix", width)
+    length = ir.Length("prefix", width, number=number)
     match type:
         case ir.TextType(length=ir.Length(kind="rest")) | ir.OctetsType(length=ir.Length(kind="rest")):
             return msgspec.structs.replace(type, length=length)
         case ir.ListType(count_octets=0) | ir.PairsType(count_octets=0):
-            return msgspec.structs.replace(type, count_octets=width)
+            return msgspec.structs.replace(type, count_octets=width, number=number)
     return None
 
 

@@ -73,7 +73,7 @@ def _fixed(type: ir.Type) -> tuple[tuple[str, ...], int] | None:
     match type:
         case ir.ConstantType(hex=octets):
             return _pairs(octets[: 2 * MAX_HEAD_OCTETS]), max(0, len(octets) // 2 - MAX_HEAD_OCTETS)
-        case ir.IntegerType(octets=octets) | ir.PaddingType(octets=octets):
+        case ir.IntegerType(octets=octets) | ir.PaddingType(octets=octets, multiple=0):
             return (), octets
         case ir.OctetsType(length=length) | ir.TextType(length=length) if length.kind == "fixed":
             return (), length.octets

@@ -22,6 +22,7 @@ from specwire.generator import ir
 from specwire.generator.diagnostics import Diagnostics
 from specwire.generator.names import class_name, fold
 from specwire.generator.passes.agreement import check_fields, check_parts, without_idle_flags
+from specwire.generator.passes.counters import derive_fields
 from specwire.generator.passes.field_names import distinct
 from specwire.generator.passes.fields import FieldReader
 from specwire.generator.passes.layouts import ChoiceLayout, FieldsLayout, ValueLayout, words_of
@@ -51,7 +52,8 @@ class MessageReader:
         tables = self.reader.profile.profile.message
         table = next((tables[name] for name in tables if fold(name) == fold(str(rule))), MessageTable())
         fields = FieldReader(self.reader, rule, table)
-        parts = without_idle_flags(_distinct(tuple(self._parts(rule, table, fields)), rule, self.diagnostics))
+        named = _distinct(tuple(self._parts(rule, table, fields)), rule, self.diagnostics)
+        parts = without_idle_flags(_derived(self.reader, named, rule))
         check_fields(parts, rule, self.diagnostics)
         check_parts(parts, rule, self.diagnostics)
         return ir.Message(
@@ -250,5 +252,15 @@ def _distinct(parts: Sequence[ir.Part], rule: Rule, diagnostics: Diagnostics) ->
         msgspec.structs.replace(part, fields=tuple(next(named) for _ in part.fields))
         if isinstance(part, ir.Frame)
         else msgspec.structs.replace(part, field=next(named))
+        for part in parts
+    )
+
+
+def _derived(reader: TypeReader, parts: Sequence[ir.Part], rule: Rule) -> tuple[ir.Part, ...]:
+    """Return the parts with counters, checksums and trailers in their frames."""
+    return tuple(
+        msgspec.structs.replace(part, fields=derive_fields(reader, part.fields, rule))
+        if isinstance(part, ir.Frame)
+        else part
         for part in parts
     )

@@ -48,9 +48,9 @@ def is_open(type: ir.Type) -> bool:
     """Whether a value extends to the end of its run."""
     match type:
         case ir.TextType(length=length) | ir.OctetsType(length=length):
-            return length.kind == "rest"
+            return length.kind == "rest" and not length.octets
         case ir.ListType(count_octets=count) | ir.PairsType(count_octets=count):
-            return count == 0
+            return count == 0 and not type.counted
         case ir.RecordType(fields=fields):
             return not ends(fields)
         case ir.UnionType(options=options):
@@ -60,10 +60,14 @@ def is_open(type: ir.Type) -> bool:
 
 def ends(fields: Iterable[ir.Field]) -> bool:
     """Whether a run of fields defines its end: no field is open, or a size covers the open one."""
+    counted: set[str] = set()
     for field in fields:
-        if isinstance(field.type, ir.SizeType):
-            return True
-        if is_open(field.type) or field.optional:
+        match field.type:
+            case ir.SizeType():
+                return True
+            case ir.CounterType(counts=counts):
+                counted |= set(counts)
+        if (is_open(field.type) and field.name not in counted) or field.optional:
             return False
     return True
 
@@ -75,8 +79,18 @@ def least_octets(type: ir.Type) -> int:
             return len(constant.octets)
         case ir.IntegerType(octets=octets) | ir.PaddingType(octets=octets):
             return octets
+        case ir.FloatType(octets=octets) | ir.BooleanType(octets=octets):
+            return octets
+        case ir.VarintType():
+            return 1
+        case ir.DigitsType(minimum=minimum):
+            return minimum
+        case ir.UuidType():
+            return 16
+        case ir.CounterType(number=number) | ir.ChecksumType(number=number):
+            return least_octets(number)
         case ir.TextType(length=length):
-            return length.octets
+            return length.octets if length.kind != "rest" else 0
         case ir.OctetsType(length=length, minimum=minimum):
             return minimum + (length.octets if length.kind == "prefix" else 0)
         case ir.ListType(count_octets=count, element=element, minimum=minimum):

@@ -9,6 +9,7 @@ import msgspec
 from specwire.generator import ir
 from specwire.generator.names import class_name, snake_case
 from specwire.generator.passes.agreement import check_run
+from specwire.generator.passes.counters import derive_fields
 from specwire.generator.passes.field_names import distinct
 from specwire.generator.passes.fields import FieldReader
 from specwire.generator.passes.layouts import words_of
@@ -27,7 +28,7 @@ def read_record(
     context = rule or Rule(name, None, Concatenation(items, span), False, (), (), span, span)
     before = reader.diagnostics.faults
     run = tuple(map(_plain, FieldReader(reader, context, MessageTable()).run(items)))
-    fields = distinct(run, context, reader.diagnostics)
+    fields = derive_fields(reader, distinct(run, context, reader.diagnostics), context)
     check_run(fields, context, reader.diagnostics)
     if reader.diagnostics.faults > before:
         return None

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from specwire.generator import ir
 from specwire.generator.passes.layouts import FieldsLayout, ValueLayout, is_open, least_octets
 from specwire.generator.profile import TypeHint
@@ -27,18 +29,22 @@ def read_counted(
     reader: TypeReader, head: Element, repetition: Repetition, rule: Rule | None, hint: TypeHint
 ) -> ValueLayout | None:
     """Return the type of ``L *X``; None if L is not an integer."""
-    width = reader.width(head)
-    if width is None:
+    prefix = reader.prefix(head)
+    if prefix is None:
         return None
     reader.note_length(head, rule)
-    body, length = repetition.element, ir.Length("prefix", width)
+    width, number = prefix
+    body, length = repetition.element, ir.Length("prefix", width, number=number)
     if reader.octets.count(body) == 1:
         most = repetition.maximum
-        bound = None if most is None or most >= 256**width - 1 else most
+        bound = None if most is None or (number is None and most >= 256**width - 1) else most
         return ValueLayout(ir.OctetsType(length, repetition.minimum, bound))
     if reader.octets.is_class(body):
         return ValueLayout(ir.TextType(length, reader.octets.pattern(repetition)))
-    return read_collection(reader, width, repetition, rule, hint)
+    found = read_collection(reader, width, repetition, rule, hint)
+    if found is None or number is None:
+        return found
+    return ValueLayout(structs.replace(found.type, number=number))
 
 
 def read_collection(
@@ -57,13 +63,7 @@ def read_collection(
             "any number of elements is accepted; remove the maximum from the rule in an erratum",
         )
     if repetition.minimum:
-        found = (
-            ir.PairsType(
-                found.count_octets, found.name, found.value, found.split, found.rule, repetition.minimum
-            )
-            if isinstance(found, ir.PairsType)
-            else ir.ListType(found.count_octets, found.element, repetition.minimum)
-        )
+        found = structs.replace(found, minimum=repetition.minimum)
     return ValueLayout(found)
 
 

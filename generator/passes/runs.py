@@ -89,10 +89,10 @@ def _kind(
         if _said(reader, element) is None:
             _assume(reader, element, "the number of octets after it, because a constant is before it")
         return "size"
-    if after is None or reader.octets.constant(element) is not None or reader.width(element) is None:
+    if after is None or reader.octets.constant(element) is not None or reader.prefix(element) is None:
         return "value"
     hint = reader.hint(element if isinstance(element, Reference) else None)
-    if hint.scope == "none":
+    if hint.scope == "none" or hint.counts or hint.checksum:
         return "value"
     if isinstance(after, Repetition) and counts(reader, element, after):
         return "counted"

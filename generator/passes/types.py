@@ -57,7 +57,7 @@ from specwire.generator.passes.texts import read_text
 from specwire.generator.passes.uses import find_bits, find_counts
 from specwire.generator.profile import NOTHING_SAID, LoadedProfile, TypeHint
 from specwire.generator.profile_values import WIDTHS
-from specwire.generator.statements import number_kinds
+from specwire.generator.statements import FLOAT, SIGNED, is_little_endian, number_kinds
 from specwire.generator.syntax import (
     Alternation,
     CharVal,
@@ -202,6 +202,24 @@ class TypeReader:
         """Return the octets of an element if an integer can have as many, else None."""
         width = self.octets.count(element)
         return width if width is not None and width <= LARGEST_INTEGER else None
+
+    def prefix(self, head: Element) -> tuple[int, ir.CountType | None] | None:
+        """Return the least octets of a number that can count what follows it, and how it is written.
+
+        The second is None for a big-endian unsigned integer. The whole is None for any other element.
+        """
+        rule = self.grammar.find(head) if isinstance(head, Reference) else None
+        if rule is not None and declared.says_type(self.hint(rule)):
+            layout = self.layout(rule)
+            match layout.type if isinstance(layout, ValueLayout) else None:
+                case ir.IntegerType(octets=octets, order="little", signed=False) if octets > 1:
+                    return octets, ir.IntegerType(octets, order="little")
+                case ir.VarintType(signed=None) as number:
+                    return 1, number
+                case ir.DigitsType(signed=False) as number:
+                    return number.minimum, number
+        width = self.width(head)
+        return None if width is None else (width, None)
 
     def opened(self, element: Element) -> Element:
         """Return the definition that a reference leads to, through other references.
@@ -348,13 +366,29 @@ class TypeReader:
         says = (
             rule.name.lower().startswith("number") or is_size_name(rule.name) or isinstance(hint.default, int)
         )
-        if says or declared.says_type(hint) or INTEGER_WORDS.search(self.comment(rule)):
+        if declared.says_type(hint):
             return ir.IntegerType(width)
+        if says or INTEGER_WORDS.search(self.comment(rule)):
+            return self._commented(width, rule) or ir.IntegerType(width)
         if width not in WIDTHS:
             return octets
-        if any(number_kinds(self.comment(rule))):
-            return ir.IntegerType(width)  # E423 reports it, so W401 does not
+        if found := self._commented(width, rule):
+            return found
         return ir.IntegerType(width) if str(rule) in self._counts else self._assumed_integer(width, rule)
+
+    def _commented(self, width: int, rule: Rule) -> ir.Type | None:
+        """Return the number that the rule's comment describes; None if it describes no special kind.
+
+        A kind that needs the profile leaves a plain integer, which E423 reports.
+        """
+        kinds = dict(number_kinds(self.comment(rule)))
+        if not kinds:
+            return None
+        little = is_little_endian(kinds)
+        order: ir.Order = "little" if little and width > 1 else "big"
+        if FLOAT in kinds and width in (4, 8):
+            return ir.FloatType(4 if width == 4 else 8, order)
+        return ir.IntegerType(width, order=order, signed=SIGNED in kinds)
 
     def _assumed_integer(self, width: int, rule: Rule, though: str = "") -> ir.IntegerType:
         """Return an integer that only its number of octets suggests, and report the assumption."""

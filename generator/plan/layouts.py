@@ -6,6 +6,8 @@ those of `specwire.generated.layout`.
 
 from __future__ import annotations
 
+import msgspec
+
 from specwire.generator import ir
 from specwire.generator.passes.shapes import role_letters, takes_sender, weight
 from specwire.generator.support import layout
@@ -99,11 +101,29 @@ class _Layouts:
     def part(self, part: ir.Part) -> layout.Part:
         match part:
             case ir.Frame(name=name, fields=fields, presence=presence, letter=letter):
-                return layout.Frame(name, tuple(map(self.field, fields)), _presence(presence), letter)
+                return layout.Frame(name, self.run(fields), _presence(presence), letter)
             case ir.Stack(name=name, field=field, presence=presence, letter=letter):
                 return layout.Stack(name, self.field(field), _presence(presence), letter)
             case ir.Rest(name=name, field=field):
                 return layout.Rest(name, self.field(field))
+
+    def run(self, fields: tuple[ir.Field, ...], owner: str = "") -> tuple[layout.Field, ...]:
+        """Return the fields of a run; counters and checksums refer to others by their attributes."""
+        attributes = {field.name: field.attribute for field in fields}
+        found: list[layout.Field] = []
+        for field in fields:
+            laid = self.field(field, owner)
+            match laid.type:
+                case layout.Counter(counts=counts):
+                    named = tuple(attributes[name] for name in counts)
+                    laid = msgspec.structs.replace(
+                        laid, type=msgspec.structs.replace(laid.type, counts=named)
+                    )
+                case layout.Checksum(over=over):
+                    named = tuple(attributes[name] for name in over)
+                    laid = msgspec.structs.replace(laid, type=msgspec.structs.replace(laid.type, over=named))
+            found.append(laid)
+        return tuple(found)
 
     def field(self, field: ir.Field, owner: str = "") -> layout.Field:
         """Return a field; `owner` is the rule of the record that contains it."""
@@ -120,9 +140,7 @@ class _Layouts:
             case ir.PaddingType(octets=number, fill=fill, multiple=multiple):
                 return layout.Padding(number, bytes.fromhex(fill), multiple)
             case ir.CounterType(number=number, counts=counts, plus=plus):
-                coding = self.number(number)
-                assert isinstance(coding, layout.Integer | layout.Varint | layout.Digits)
-                return layout.Counter(coding, counts, plus)
+                return layout.Counter(_count(number), counts, plus)
             case ir.ChecksumType(number=number, algorithm=algorithm, over=over):
                 return layout.Checksum(self.integer(number), algorithm, over)
             case ir.SizeType(forms=forms):
@@ -141,7 +159,9 @@ class _Layouts:
             case ir.OctetsType(length=length, minimum=minimum, maximum=maximum):
                 return layout.Octets(_span(length), minimum, maximum)
             case ir.ListType(count_octets=count, element=element, minimum=minimum):
-                return layout.ListOf(count, self.element(element), minimum, type.counted)
+                return layout.ListOf(
+                    count, self.element(element), minimum, type.counted, _optional_count(type.number)
+                )
             case ir.PairsType():
                 return self.pairs(type)
             case ir.RecordType():
@@ -175,12 +195,12 @@ class _Layouts:
             case ir.OctetsType(length=length, minimum=minimum, maximum=maximum):
                 value = layout.Octets(_span(length), minimum, maximum)
         return layout.Pairs(
-            type.count_octets, _text(type.name), value, type.split, type.rule, type.minimum, type.counted
-        )
+            type.count_octets, _text(type.name), value, type.split, type.rule, type.minimum, type.counted,
+            _optional_count(type.number),
+        )  # fmt: skip
 
     def record(self, type: ir.RecordType) -> layout.Record:
-        fields = tuple(self.field(field, type.rule or "") for field in type.fields)
-        return layout.Record(type.class_name, fields, type.rule)
+        return layout.Record(type.class_name, self.run(type.fields, type.rule or ""), type.rule)
 
 
 def constant_words(type: ir.ConstantType) -> str:
@@ -192,6 +212,8 @@ def constant_words(type: ir.ConstantType) -> str:
 
 def members_of(type: ir.IntegerType, protocol: ir.Protocol) -> tuple[int, ...]:
     """Return the allowed values of an integer; empty if any value is allowed."""
+    if type.open:
+        return ()
     named = next((enum.members for enum in protocol.enums if enum.name == type.enum), ())
     return tuple(value for _, value in named) or type.values
 
@@ -213,4 +235,20 @@ def _text(type: ir.TextType) -> layout.Text:
 
 
 def _span(length: ir.Length) -> layout.Span:
-    return layout.Span(length.kind, length.octets, bytes.fromhex(length.until))
+    until = bytes.fromhex(length.until)
+    return layout.Span(length.kind, length.octets, until, _optional_count(length.number))
+
+
+def _optional_count(number: ir.CountType | None) -> layout.Integer | layout.Varint | layout.Digits | None:
+    return None if number is None else _count(number)
+
+
+def _count(number: ir.CountType) -> layout.Integer | layout.Varint | layout.Digits:
+    """Return how a length or a count is written."""
+    match number:
+        case ir.IntegerType(octets=octets, order=order):
+            return layout.Integer(octets, order=order)
+        case ir.VarintType(order=order, maximum=maximum):
+            return layout.Varint(order, maximum)
+        case ir.DigitsType(base=base, minimum=minimum, maximum=maximum):
+            return layout.Digits(base, minimum, maximum)

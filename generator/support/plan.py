@@ -14,8 +14,8 @@ a *hidden* slot: the slot of that value and ``#`` if it stands directly before t
 own field. Messages have no attribute for it, and encoding computes it. Checksums are hidden, too. Inside a loop,
 the slot of an item is ``[]``; that of a name and a value, ``[name]`` and ``[value]``.
 
-A *body* is a sequence of operations: those of a frame, a record, or an item of a loop. It ends with the octets of
-its frame, or where `Sized` says. An operation that extends to the end is the last of its body.
+A *body* is a sequence of operations: those of a frame, a record, an item of a loop, or inside `Sized` and
+`Region`, which say where it ends. An operation that extends to the end is the last of its body.
 """
 
 from __future__ import annotations
@@ -139,8 +139,8 @@ class Word(msgspec.Struct, frozen=True, tag="word", tag_field="op"):
 class Pad(msgspec.Struct, frozen=True, tag="pad", tag_field="op", omit_defaults=True):
     """Octets without meaning: any are read, `octets` times the octet `fill` is written.
 
-    With `multiple`, there are as many as it takes for the position, from the start of the frame or record, to be
-    a multiple of it; `octets` is 0.
+    With `multiple`, there are as many as it takes for the position, from the start of the body, to be a multiple
+    of it; `octets` is 0.
     """
 
     slot: str
@@ -457,18 +457,27 @@ class _Run:
     def __init__(self, fields: tuple[Field, ...], records: dict[str, RecordPlan]) -> None:
         self.records = records
         self.counters: dict[str, tuple[Field, Counter]] = {}
-        """First counted attribute -> the counter and its type."""
+        """Attribute -> the counter that counts only it: its octets or its items."""
+        self.regions: dict[str, list[tuple[Field, Counter]]] = {}
+        """First counted attribute -> the counters of regions that begin there, the widest last."""
         self.marks: dict[str, list[str]] = {}
         """Attribute -> marks before it."""
         self.marks_behind: dict[str, list[str]] = {}
         """Attribute -> marks after it."""
         self.checks: dict[str, list[Verify]] = {}
         """Attribute -> the checksums that are complete after it."""
+        self.types = {field.attribute: field.type for field in fields}
         for field in fields:
             if isinstance(field.type, Counter):
-                self.counters[field.type.counts[0]] = (field, field.type)
+                first = field.type.counts[0]
+                if _counts_itself(self.types[first], field.type):
+                    self.counters[first] = (field, field.type)
+                else:
+                    self.regions.setdefault(first, []).append((field, field.type))
             elif isinstance(field.type, Checksum):
                 self._checksum(field.attribute, field.type, [other.attribute for other in fields])
+        for found in self.regions.values():
+            found.sort(key=lambda entry: len(entry[1].counts))
 
     def _checksum(self, slot: str, type: Checksum, names: list[str]) -> None:
         """Mark the ranges of adjacent fields that a checksum covers."""
@@ -494,31 +503,50 @@ class _Run:
         position = 0
         while position < len(fields):
             field = fields[position]
-            ops += map(Mark, self.marks.get(field.attribute, ()))
+            ops += map(Mark, self.marks.pop(field.attribute, ()))
             if isinstance(field.type, Size):
                 rest = _merge(self.operations(fields[position + 1 :]))
                 ops.append(Sized(field.attribute, field.type.forms, rest))
                 break
-            counter, type = self.counters.get(field.attribute, (None, None))
-            if counter is not None and type is not None and not _counts_itself(field.type, type):
-                del self.counters[field.attribute]
+            if regions := self.regions.get(field.attribute):
+                counter, type = regions.pop()
                 inside = fields[position : position + len(type.counts)]
+                behind = self._behind(inside[-1].attribute)
                 ops.append(Region(counter.attribute, _merge(self.operations(inside)), type.plus))
+                ops += behind
                 position += len(type.counts)
                 continue
-            ops += self._field(field, counter, type)
-            ops += map(Mark, self.marks_behind.get(field.attribute, ()))
-            ops += self.checks.get(field.attribute, ())
+            ops += self._field(field)
+            ops += self._behind(field.attribute)
             position += 1
         return ops
 
-    def _field(self, field: Field, counter: Field | None, type: Counter | None) -> list[Op]:
+    def _behind(self, slot: str) -> list[Op]:
+        """Return the marks after a field, and the checksums that are complete then."""
+        return [*map(Mark, self.marks_behind.pop(slot, ())), *self.checks.pop(slot, ())]
+
+    def _counted(self, counter: Counter) -> tuple[str, ...]:
+        """Return the slots that a counter counts: those of the numbers in front of values, too."""
+        first = self.types[counter.counts[0]]
+        if _counts_itself(first, counter):
+            return counter.counts
+        slots: list[str] = []
+        for name in counter.counts:
+            type = self.types[name]
+            prefixed = isinstance(type, Text | Octets) and type.span.kind == "prefix"
+            if prefixed or (isinstance(type, ListOf | Pairs) and type.count_octets):
+                slots.append(hidden(name))
+            slots.append(name)
+        return tuple(slots)
+
+    def _field(self, field: Field) -> list[Op]:
         slot = field.attribute
         if isinstance(field.type, Counter):
-            return [Number(slot, field.type.number, counts=field.type.counts, plus=field.type.plus)]
+            return [Number(slot, field.type.number, self._counted(field.type), field.type.plus)]
         if isinstance(field.type, Checksum):
             return [Number(slot, field.type.number, checks=True)]
-        count = (counter.attribute, type.plus) if counter and type else None
+        counter = self.counters.get(slot)
+        count = (counter[0].attribute, counter[1].plus) if counter else None
         found = _value(field.type, slot, self.records, count, flags=field.flags)
         return [Optional(slot, _merge(found))] if field.optional else found
 
@@ -597,7 +625,8 @@ def _value(
 def _loop(
     type: ListOf | Pairs, slot: str, records: dict[str, RecordPlan], count: tuple[str, int] | None
 ) -> list[Op]:
-    prefix = [Number(hidden(slot), Integer(type.count_octets), (slot,))] if type.count_octets else []
+    coding = type.number or Integer(type.count_octets)
+    prefix = [Number(hidden(slot), coding, (slot,))] if type.count_octets else []
     number, plus = count or (hidden(slot) if prefix else "", 0)
     if isinstance(type, ListOf):
         loop = Loop(slot, _merge(_value(type.element, ITEM, records)), number, plus, type.minimum)
@@ -622,7 +651,9 @@ def hidden(slot: str) -> str:
 
 
 def _prefix(span: Span, slot: str) -> list[Op]:
-    return [Number(hidden(slot), Integer(span.octets), (slot,))] if span.kind == "prefix" else []
+    if span.kind != "prefix":
+        return []
+    return [Number(hidden(slot), span.number or Integer(span.octets), (slot,))]
 
 
 def _extent(span: Span, slot: str, count: tuple[str, int] | None) -> Extent:

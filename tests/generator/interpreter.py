@@ -2,20 +2,25 @@
 
 It shares nothing with the emitters and is written for reading, not for speed. A value is its *content*: the
 octets without their length prefix, padding or terminating NUL; a tuple of the contents of entries; for a record
-the contents of its fields by name, for one of several records `Chosen`; None for what is left out. So a text and an octet string of the same octets have the same content, and so have an
+the contents of its fields by name, for one of several records `Chosen`; an int for a number whose octets vary;
+None for what is left out. So a text and an octet string of the same octets have the same content, and so have an
 integer and the octets it is made of.
 """
 
 from __future__ import annotations
 
+import binascii
+import re
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from specwire.generator import ir
 
-Content: TypeAlias = "bytes | tuple[Content, ...] | Mapping[str, Content] | Chosen | None"
+Content: TypeAlias = "bytes | int | tuple[Content, ...] | Mapping[str, Content] | Chosen | None"
 Contents = Mapping[str, Content]
+Counts: TypeAlias = "dict[str, list[tuple[ir.CounterType | None, int]]]"
 
 
 @dataclass(frozen=True)
@@ -211,21 +216,149 @@ def check_flags(protocol: ir.Protocol, message: ir.Message, flags: int) -> None:
 
 def write_run(protocol: ir.Protocol, fields: Sequence[ir.Field], contents: Contents) -> bytes:
     """Return the octets of a run; a size counts all that is written after it."""
-    octets = b""
+    written: dict[str, bytes] = {}
+    behind_size = None
     for number, field in enumerate(fields):
         behind = valued(fields[number:])
         if field.optional and behind and all(contents.get(later.name) is None for later in behind):
             break
         content = contents.get(field.name)
-        if isinstance(field.type, ir.SizeType):
-            return octets + with_size(field.type, write_run(protocol, fields[number + 1 :], contents))
+        match field.type:
+            case ir.SizeType():
+                octets = write_run(protocol, fields[number + 1 :], contents)
+                behind_size = with_size(field.type, octets)
+                break
+            case ir.CounterType() | ir.ChecksumType() | ir.PaddingType():
+                written[field.name] = b""
+                continue
         if content is None and not field.implied:
             raise Refused("a value is missing")
-        written = write(protocol, field.type, content)
-        if field.optional and not written:
+        written[field.name] = write(protocol, field.type, content)
+        if field.optional and not written[field.name]:
             raise Refused("as good as left out")
-        octets += written
-    return octets
+    derive(protocol, fields, contents, written)
+    return b"".join(written.values()) + (behind_size or b"")
+
+
+def derive(
+    protocol: ir.Protocol, fields: Sequence[ir.Field], contents: Contents, written: dict[str, bytes]
+) -> None:
+    """Fill in counters, then padding, then checksums."""
+    there = [field for field in fields if field.name in written]
+    for field in there:
+        if isinstance(field.type, ir.CounterType):
+            number = field.type.plus + counted(field.type, fields, contents, written)
+            written[field.name] = write_number(field.type.number, number)
+    for field in there:
+        if isinstance(field.type, ir.PaddingType):
+            before = there[: there.index(field)]
+            place = sum(
+                one.type.number.octets if isinstance(one.type, ir.ChecksumType) else len(written[one.name])
+                for one in before
+            )
+            size = field.type.octets or -place % field.type.multiple
+            written[field.name] = bytes.fromhex(field.type.fill) * size
+    for field in there:
+        if isinstance(field.type, ir.ChecksumType):
+            found = checksum(field.type, there, written)
+            written[field.name] = write_number(field.type.number, found)
+
+
+def counted(
+    type: ir.CounterType, fields: Sequence[ir.Field], contents: Contents, written: Mapping[str, bytes]
+) -> int:
+    """What a counter counts: the items of a list, or octets."""
+    found = [field for field in fields if field.name in type.counts]
+    first = found[0].type
+    if isinstance(first, ir.ListType | ir.PairsType) and first.counted and len(found) == 1:
+        return len(items(contents[found[0].name]))
+    return sum(len(written[name]) for name in type.counts)
+
+
+def checksum(type: ir.ChecksumType, fields: Sequence[ir.Field], written: Mapping[str, bytes]) -> int:
+    octets = b"".join(written[field.name] for field in fields if field.name in type.over)
+    match type.algorithm:
+        case "crc32":
+            return binascii.crc32(octets)
+        case "crc16-ccitt":
+            return binascii.crc_hqx(octets, 0xFFFF)
+        case "adler32":
+            return zlib.adler32(octets)
+        case "sum8":
+            return sum(octets) % 256
+    raise NotImplementedError(type.algorithm)
+
+
+def write_number(type: ir.IntegerType | ir.VarintType | ir.DigitsType, number: int) -> bytes:
+    """Return an integer as the wire has it."""
+    match type:
+        case ir.IntegerType(octets=octets, order=order, signed=signed):
+            try:
+                return number.to_bytes(octets, order, signed=signed)
+            except OverflowError:
+                raise Refused("too large") from None
+        case ir.VarintType(order=order, maximum=maximum, signed=signed_):
+            if not (-(2**63) <= number < 2**63 if signed_ else 0 <= number < 2**64):
+                raise Refused("more than 64 bits")
+            if signed_ == "zigzag":
+                number = 2 * number if number >= 0 else -2 * number - 1
+            for size in range(1, maximum + 1):
+                half = 2 ** (7 * size - 1)
+                if -half <= number < half if signed_ == "complement" else number < 2 * half:
+                    groups = [number >> 7 * place & 127 for place in range(size)]
+                    groups = groups[::-1] if order == "big" else groups
+                    return bytes([*(group + 128 for group in groups[:-1]), groups[-1]])
+            raise Refused("too large")
+        case ir.DigitsType(base=base, minimum=minimum, maximum=maximum, signed=signed):
+            if not (-(2**63) <= number < 2**63 if signed else 0 <= number < 2**64):
+                raise Refused("more than 64 bits")
+            text = (str(abs(number)) if base == 10 else hex(abs(number))[2:]).rjust(minimum, "0")
+            if len(text) > maximum:
+                raise Refused("too many digits")
+            return (("-" if number < 0 else "") + text).encode()
+
+
+def read_number(type: ir.IntegerType | ir.VarintType | ir.DigitsType, octets: bytes) -> tuple[int, bytes]:
+    """Return the integer at the start of `octets`, and the octets after it."""
+    match type:
+        case ir.IntegerType(octets=size, order=order, signed=signed):
+            head, octets = take(octets, size)
+            return int.from_bytes(head, order, signed=signed), octets
+        case ir.VarintType():
+            return read_varint(type, octets)
+        case ir.DigitsType(base=base, minimum=minimum, maximum=maximum, signed=signed):
+            sign = "-?" if signed else ""
+            kind = "[0-9]" if base == 10 else "[0-9a-fA-F]"
+            found = re.match(f"{sign}{kind}{{{minimum},{maximum}}}".encode(), octets)
+            if not found:
+                raise Refused("no digits")
+            text = found[0].decode()
+            number = int(text, base)
+            if text.startswith("-") and not number:
+                raise Refused("-0")
+            if not (-(2**63) <= number < 2**63 if signed else 0 <= number < 2**64):
+                raise Refused("more than 64 bits")
+            return number, octets[len(text) :]
+
+
+def read_varint(type: ir.VarintType, octets: bytes) -> tuple[int, bytes]:
+    size = next((place for place, octet in enumerate(octets) if octet < 128), type.maximum) + 1
+    if size > type.maximum or size > len(octets):
+        raise Refused("no end of a number")
+    groups = [octet & 127 for octet in octets[:size]]
+    if type.order == "big":
+        groups.reverse()
+    number = sum(group << 7 * place for place, group in enumerate(groups))
+    if type.signed == "complement":
+        number -= 2 ** (7 * size) if number >= 2 ** (7 * size - 1) else 0
+        if not -(2**63) <= number < 2**63:
+            raise Refused("more than 64 bits")
+        return number, octets[size:]
+    if number >= 2**64:
+        raise Refused("more than 64 bits")
+    if type.signed == "zigzag":
+        number = -(number + 1) // 2 if number % 2 else number // 2
+    return number, octets[size:]
 
 
 def valued(fields: Sequence[ir.Field]) -> list[ir.Field]:
@@ -252,19 +385,76 @@ def read_run(protocol: ir.Protocol, fields: Sequence[ir.Field], octets: bytes) -
 
 
 def read_fields(
-    protocol: ir.Protocol, fields: Sequence[ir.Field], octets: bytes
+    protocol: ir.Protocol, fields: Sequence[ir.Field], octets: bytes, known: Counts | None = None
 ) -> tuple[dict[str, Content], bytes]:
-    """Return the contents of the fields at the start of `octets`, and the octets after them."""
+    """Return the contents of the fields at the start of `octets`, and the octets after them.
+
+    `known` are the counters before the fields.
+    """
     contents: dict[str, Content] = {}
+    spans: dict[str, bytes] = {}
+    counts: Counts = dict(known or {})
+    skipped: set[str] = set()
+    total = len(octets)
     for number, field in enumerate(fields):
+        if field.name in skipped:
+            continue
         if field.optional and not octets:
             contents |= {later.name: None for later in fields[number:]}
             break
-        if isinstance(field.type, ir.SizeType):
-            inside, octets = sized(field.type, octets)
-            return contents | read_run(protocol, fields[number + 1 :], inside), octets
-        contents[field.name], octets = read(protocol, field.type, octets)
+        before = octets
+        # The widest region comes first.
+        *others, (counter, size) = sorted(
+            counts.get(field.name, []), key=lambda one: len(one[0].counts) if one[0] else 0
+        ) or [(None, 0)]
+        match field.type:
+            case ir.SizeType():
+                verify(fields, spans)
+                inside, octets = sized(field.type, octets)
+                return contents | read_run(protocol, fields[number + 1 :], inside), octets
+            case ir.CounterType(number=of, plus=plus, counts=names):
+                found, octets = read_number(of, octets)
+                if found < plus:
+                    raise Refused("less than nothing")
+                counts[names[0]] = [*counts.get(names[0], []), (field.type, found - plus)]
+            case ir.PaddingType(multiple=multiple) if multiple:
+                octets = take(octets, -(total - len(octets)) % multiple)[1]
+            case ir.ListType(counted=True) | ir.PairsType(counted=True) if not others and size >= 0:
+                contents[field.name], octets = read_many(protocol, field.type, octets, size)
+            case _ if counter is not None:
+                inside, octets = take(octets, size)
+                together = [other for other in fields if other.name in counter.counts]
+                if isinstance(field.type, ir.TextType | ir.OctetsType) and (
+                    field.type.length.kind == "counted" and not others
+                ):
+                    check(protocol, field.type, inside)
+                    contents[field.name] = inside
+                else:
+                    found_inside, rest = read_fields(
+                        protocol, together, inside, {**counts, field.name: others}
+                    )
+                    if rest:
+                        raise Refused("octets are left over")
+                    contents |= found_inside
+                    skipped |= set(counter.counts)
+                    spans |= dict.fromkeys(counter.counts, b"")
+            case ir.ChecksumType(number=of):
+                octets = read_number(of, octets)[1]
+            case _:
+                contents[field.name], octets = read(protocol, field.type, octets)
+        spans[field.name] = before[: len(before) - len(octets)]
+    verify(fields, spans)
     return contents, octets
+
+
+def verify(fields: Sequence[ir.Field], spans: Mapping[str, bytes]) -> None:
+    """Refuse a wrong checksum."""
+    there = [field for field in fields if field.name in spans]
+    for field in there:
+        if isinstance(field.type, ir.ChecksumType):
+            right = write_number(field.type.number, checksum(field.type, there, spans))
+            if spans[field.name] != right:
+                raise Refused("a wrong checksum")
 
 
 def sized(type: ir.SizeType, octets: bytes) -> tuple[bytes, bytes]:
@@ -285,8 +475,9 @@ def write(protocol: ir.Protocol, type: ir.Type, content: Content) -> bytes:
     match type:
         case ir.ConstantType():
             return type.octets
-        case ir.PaddingType(octets=octets, fill=fill):
-            return bytes.fromhex(fill) * octets
+        case ir.VarintType() | ir.DigitsType():
+            assert isinstance(content, int)
+            return write_number(type, content)
         case ir.ListType(element=element):
             return b"".join(
                 [count(type, content), *(write(protocol, element, item) for item in items(content))]
@@ -360,6 +551,8 @@ def read(protocol: ir.Protocol, type: ir.Type, octets: bytes) -> tuple[Content, 
     match type:
         case ir.PaddingType(octets=size):
             return b"", take(octets, size)[1]
+        case ir.VarintType() | ir.DigitsType():
+            return read_number(type, octets)
         case ir.ListType() | ir.PairsType():
             return read_many(protocol, type, octets)
         case ir.RecordType(fields=fields):
@@ -381,13 +574,13 @@ def read(protocol: ir.Protocol, type: ir.Type, octets: bytes) -> tuple[Content, 
 
 
 def read_many(
-    protocol: ir.Protocol, type: ir.ListType | ir.PairsType, octets: bytes
+    protocol: ir.Protocol, type: ir.ListType | ir.PairsType, octets: bytes, number: int | None = None
 ) -> tuple[Content, bytes]:
     found: list[Content] = []
     if type.count_octets:
         octets_of_count, octets = take(octets, type.count_octets)
         number = int.from_bytes(octets_of_count, "big")
-    while len(found) < number if type.count_octets else octets:
+    while octets if number is None else len(found) < number:
         if isinstance(type, ir.ListType):
             item, octets = read(protocol, type.element, octets)
         else:
@@ -415,15 +608,19 @@ def size_of(type: ir.Type, octets: bytes) -> tuple[int, bytes]:
     match type:
         case ir.ConstantType():
             return len(type.octets), octets
-        case ir.IntegerType():
+        case ir.IntegerType() | ir.FloatType() | ir.BooleanType():
             return type.octets, octets
+        case ir.UuidType():
+            return 16, octets
         case ir.KeywordType() | ir.JsonType():
             return len(octets), octets
     assert isinstance(type, ir.TextType | ir.OctetsType)
     if type.length.kind == "fixed":
         return type.length.octets, octets
     if type.length.kind == "rest":
-        return len(octets), octets
+        if len(octets) < type.length.octets:
+            raise Refused("octets are missing")
+        return len(octets) - type.length.octets, octets
     if type.length.kind == "until":
         size = octets.find(bytes.fromhex(type.length.until))
         if size < 0:
@@ -450,10 +647,16 @@ def check(protocol: ir.Protocol, type: ir.Type, content: bytes) -> None:
             right = content == type.octets
         case ir.KeywordType(options=options):
             right = content in [option.encode() for option in options]
-        case ir.IntegerType(octets=octets):
+        case ir.FloatType() | ir.BooleanType() | ir.UuidType():
+            right = len(content) == (16 if isinstance(type, ir.UuidType) else type.octets)
+            if isinstance(type, ir.BooleanType):
+                right = right and int.from_bytes(content, type.order) in (0, 1)
+        case ir.IntegerType(octets=octets, order=order, signed=signed):
             members = {value for one in protocol.enums if one.name == type.enum for _, value in one.members}
             members |= set(type.values)
-            right = len(content) == octets and (not members or int.from_bytes(content, "big") in members)
+            right = len(content) == octets and (
+                not members or int.from_bytes(content, order, signed=signed) in members
+            )
         case ir.OctetsType(length=length, minimum=minimum, maximum=maximum):
             right = len(content) >= minimum and (maximum is None or len(content) <= maximum)
             right = right and (length.kind != "fixed" or len(content) == length.octets)

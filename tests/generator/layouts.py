@@ -25,8 +25,10 @@ FIXED = st.integers(1, 4)
 class Layouts:
     """Draws types; class names are given once, field names once in a run."""
 
-    def __init__(self, draw: st.DrawFn) -> None:
+    def __init__(self, draw: st.DrawFn, *, values: bool = False) -> None:
         self.draw = draw
+        self.values = values
+        """Draw numbers of every coding, counters, checksums, trailers and padding, too."""
         self.records = 0
 
     def one_of(self, *choices: T) -> T:
@@ -36,6 +38,29 @@ class Layouts:
         return self.draw(st.booleans())
 
     # Values without values inside
+
+    def number(self) -> ir.NumberType | ir.UuidType:
+        """A number of any coding, or a UUID."""
+        order, octets = self.order(), self.draw(st.integers(1, 8))
+        match self.draw(st.integers(0, 6)):
+            case 0:
+                return ir.IntegerType(octets, values=(0, 1, 127), order=order, signed=self.maybe())
+            case 1:
+                return ir.FloatType(8 if self.maybe() else 4, order)
+            case 2:
+                return ir.BooleanType(self.one_of(1, 1, 2, 3, 4), order)
+            case 3:
+                maximum = self.one_of(1, 4, 9, 10)
+                return ir.VarintType(order, maximum, self.one_of(None, "zigzag", "complement"))
+            case 4:
+                digits = self.draw(st.integers(1, 16))
+                return ir.DigitsType(self.one_of(10, 16), digits, digits, self.maybe())
+            case 5:
+                return ir.UuidType(order)
+        return ir.IntegerType(octets, order=order, signed=self.maybe())
+
+    def order(self) -> ir.Order:
+        return "little" if self.maybe() else "big"
 
     def integer(self) -> ir.IntegerType:
         octets = self.draw(st.integers(1, 8))
@@ -69,6 +94,7 @@ class Layouts:
     def element(self, depth: int) -> ir.Element:
         """A value that takes an octet or more and says itself where it ends."""
         makers: list[Callable[[], ir.Element]] = [self.integer, self.text, self.octets]
+        makers += [self.number] if self.values else []
         if depth < DEEPEST:
             makers += [
                 lambda: self.list_of(depth + 1),
@@ -113,14 +139,80 @@ class Layouts:
         if self.maybe() and self.maybe():
             self.records += 1
             fields += self.delimited(self.records)
+        if self.values and self.maybe():
+            fields += self.derived(depth)
         if self.maybe() and self.maybe():
             self.records += 1
             fields.append(field(f"length_{self.records}", self.size()))
             closed = False
             fields += [field(next(names), self.closed(depth)) for _ in range(self.draw(st.integers(0, 2)))]
-        if not closed and self.maybe():
+        if not closed and self.values and self.maybe() and self.maybe():
+            fields += self.trailed()
+        elif not closed and self.maybe():
             fields += self.tail(depth, next(names), next(names))
         return tuple(fields) or (field(next(names), self.integer()),)
+
+    def derived(self, depth: int) -> list[ir.Field]:
+        """Values counted by a number that need not be next to them, padding, and a checksum of some of them."""
+        self.records += 1
+        n = self.records
+        counter, plus = self.counter(), self.one_of(0, 0, 3)
+        open_ = ir.Length("counted")
+        counted: list[ir.Type] = [
+            ir.TextType(open_), ir.OctetsType(open_, self.one_of(0, 1)),
+            ir.ListType(0, self.element(depth + 1), counted=True),
+            ir.PairsType(0, ir.TextType(self.prefix()), self.text(), counted=True),
+            ir.ListType(0, self.element(depth + 1)), ir.TextType(ir.Length("rest")), self.element(depth),
+        ]  # fmt: skip
+        value = field(f"counted_{n}", self.one_of(*counted))
+        also = [field(f"also_{n}", self.octets())] if self.maybe() else []
+        names = (*(one.name for one in also), value.name)
+        between = [field(f"between_{n}", self.closed(depth))] if self.maybe() else []
+        if also and isinstance(value.type, ir.TextType | ir.OctetsType):
+            value = field(value.name, ir.OctetsType(ir.Length("rest")))
+        if also and isinstance(value.type, ir.ListType | ir.PairsType):
+            value = field(value.name, ir.ListType(0, self.integer()))
+        # Without it, a digit of the next value would belong to the number.
+        space = [field(f"space_{n}", ir.ConstantType("20"))] * isinstance(counter, ir.DigitsType)
+        counts = field(f"counter_{n}", ir.CounterType(counter, names, plus))
+        found = [counts, *space, *between, *also, value]
+        if also and self.maybe():
+            # One of the fields in the region has a length that stands before the region, too.
+            also_open = ir.OctetsType(ir.Length("counted"))
+            found[found.index(also[0])] = field(also[0].name, also_open)
+            own = ir.CounterType(ir.IntegerType(self.one_of(1, 2)), (also[0].name,))
+            found.insert(0, field(f"own_{n}", own))
+        if self.maybe():
+            found.append(field(f"pad_{n}", ir.PaddingType(0, "2d", self.one_of(2, 4, 8))))
+        if self.maybe():
+            algorithm, octets = self.one_of(("crc32", 4), ("crc16-ccitt", 2), ("adler32", 4), ("sum8", 1))
+            over = [one.name for one in found if one not in between or self.maybe()]
+            sum_ = ir.ChecksumType(ir.IntegerType(octets, order=self.order()), algorithm, tuple(over))
+            place = self.one_of(0, len(found))
+            found.insert(place, field(f"sum_{n}", sum_))
+        return found
+
+    def counter(self) -> ir.IntegerType | ir.VarintType | ir.DigitsType:
+        """An unsigned number that counts."""
+        match self.draw(st.integers(0, 3)):
+            case 0:
+                return ir.VarintType(self.order(), self.one_of(1, 4))
+            case 1:
+                return ir.DigitsType(self.one_of(10, 16), self.one_of(1, 2), self.one_of(2, 5))
+        return ir.IntegerType(self.one_of(1, 2, 3, 8), order=self.order())
+
+    def trailed(self) -> list[ir.Field]:
+        """A value up to a trailer of fixed size."""
+        self.records += 1
+        n = self.records
+        size = self.draw(FIXED)
+        trailer = [field(f"trailer_{n}", ir.OctetsType(ir.Length("fixed", size)))]
+        if self.maybe():
+            trailer.append(field(f"number_{n}", ir.IntegerType(2, order=self.order())))
+            size += 2
+        length = ir.Length("rest", size)
+        body = ir.TextType(length) if self.maybe() else ir.OctetsType(length, self.one_of(0, 1))
+        return [field(f"body_{n}", body), *trailer]
 
     def delimited(self, number: int) -> list[ir.Field]:
         """A text, and the constant that ends it."""
@@ -300,6 +392,19 @@ def msg(
         name=name, rule=name, class_name=f"Message{number}", doc="", line=0, senders=(),
         parts=(ir.Frame(name, fields),), tags=tags, shadowed=shadowed,
     )  # fmt: skip
+
+
+@st.composite
+def valued(draw: st.DrawFn) -> ir.Protocol:
+    """Two messages of one frame with every kind of value."""
+    layouts = Layouts(draw, values=True)
+    messages = tuple(
+        message(
+            number, (ir.Frame(f"MESSAGE-{number}", layouts.run(0, f"aaa1{number:02x}")),), f"aaa1{number:02x}"
+        )
+        for number in (1, 2)
+    )
+    return protocol(messages, ir.Selector(0, 3))
 
 
 protocols = st.one_of(one_frame(), several_frames(), announced(), patterned())

@@ -8,6 +8,7 @@ same cut, changed and put together anew.
 from __future__ import annotations
 
 import importlib.util
+import struct
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -102,8 +103,17 @@ def content_of(type: ir.Type, value: Any) -> Content:
     if value is None:
         return None
     match type:
-        case ir.IntegerType(octets=octets):
-            return int(value).to_bytes(octets, "big")
+        case ir.IntegerType(octets=octets, order=order, signed=signed):
+            return int(value).to_bytes(octets, order, signed=signed)
+        case ir.BooleanType(octets=octets, order=order):
+            return int(value).to_bytes(octets, order)
+        case ir.FloatType(octets=octets, order=order):
+            return struct.pack(("<" if order == "little" else ">") + ("f" if octets == 4 else "d"), value)
+        case ir.VarintType() | ir.DigitsType():
+            return int(value)
+        case ir.UuidType(order=order):
+            octets_of_uuid: bytes = value.bytes_le if order == "little" else value.bytes
+            return octets_of_uuid
         case ir.ListType(element=element):
             return tuple(content_of(element, item) for item in value)
         case ir.PairsType(value=of_value):

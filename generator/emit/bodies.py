@@ -1,0 +1,223 @@
+"""Facts about the bodies of a plan that several emitters of Python source need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from specwire.generator import ir
+from specwire.generator.emit.python import octets_literal
+from specwire.generator.support.layout import Boolean, Float
+from specwire.generator.support.plan import (
+    ITEM,
+    NAME,
+    VALUE,
+    Body,
+    Choose,
+    Expect,
+    Fixed,
+    Loop,
+    ManyFrames,
+    MessagePlan,
+    Nest,
+    Number,
+    OneFrame,
+    Op,
+    Optional,
+    Plan,
+    RecordPlan,
+    Region,
+    Sized,
+    TakeOctets,
+    TakeText,
+    Word,
+    fixed_octets,
+    operations,
+)
+
+Whole = TakeText | TakeOctets | Word
+
+
+def whole_value(body: Body) -> Whole | None:
+    """Return the operation of a body that is one value up to its end; None for any other body."""
+    match body:
+        case (Word() as word,):
+            return word
+        case (TakeText() | TakeOctets() as op,) if op.extent.kind == "rest" and not op.extent.octets:
+            return op
+    return None
+
+
+def constant_octets(body: Body) -> bytes | None:
+    """Return the octets of a body that is always the same; None for any other body."""
+    ops = list(operations(body))
+    expected = [op.octets for op in ops if isinstance(op, Expect)]
+    return b"".join(expected) if len(expected) == len(ops) else None
+
+
+def annotation_of(op: Op) -> str:
+    """Return the Python type of the value of an operation."""
+    match op:
+        case Number(coding=coding):
+            return "float" if isinstance(coding, Float) else "bool" if isinstance(coding, Boolean) else "int"
+        case TakeOctets(uuid=uuid):
+            return "UUID" if uuid else "bytes"
+        case Loop():
+            return f"tuple[{item_annotation(op)}, ...]"
+        case Nest(record=record):
+            return record
+        case Choose(options=options):
+            return " | ".join(record for _, record in options)
+        case Optional(slot=slot, body=body):
+            return value_annotation(body, slot)
+    return "str"
+
+
+def value_annotation(body: Body, slot: str) -> str:
+    """Return the Python type of the value of `slot` in a body."""
+    return next(annotation_of(op) for op in operations(body) if slot_of(op) == slot)
+
+
+def item_annotation(loop: Loop) -> str:
+    """Return the Python type of an item of a loop."""
+    match loop.pairs:
+        case "":
+            return value_annotation(loop.body, ITEM)
+        case "both":
+            return f"tuple[{value_annotation(loop.body, NAME)}, {value_annotation(loop.body, VALUE)}]"
+    return "tuple[str, str]"
+
+
+def slot_of(op: Op) -> str:
+    """Return the slot of an operation's value; empty if it has none or a hidden one."""
+    match op:
+        case Number(slot=slot, counts=counts, checks=checks):
+            return "" if counts or checks else slot
+        case TakeText() | TakeOctets() | Word() | Loop() | Nest() | Choose() | Optional():
+            return op.slot
+    return ""
+
+
+def holds_octets(body: Body, records: Mapping[str, RecordPlan]) -> bool:
+    """Return whether a value of a body is, or contains, octets."""
+    return any(_holds_octets(op, records) for op in operations(body))
+
+
+def _holds_octets(op: Op, records: Mapping[str, RecordPlan]) -> bool:
+    match op:
+        case TakeOctets(uuid=uuid):
+            return uuid is None
+        case Loop(body=body) | Optional(body=body) | Sized(body=body) | Region(body=body):
+            return holds_octets(body, records)
+        case Nest(record=record):
+            return holds_octets(records[record].body, records)
+        case Choose(options=options):
+            return any(holds_octets(records[record].body, records) for _, record in options)
+    return False
+
+
+def lends_slices(plan: Plan) -> bool:
+    """Return whether a message has octets that are part of a frame, so that without copies they are views."""
+    records = {record.class_name: record for record in plan.records}
+    return any(
+        isinstance(part, OneFrame) and not whole_value(part.body) and holds_octets(part.body, records)
+        for message in plan.messages
+        for part in message.parts
+    )
+
+
+def strict_matters(plan: Plan) -> bool:
+    """Return whether ``strict`` changes the encoding of a record, as it contains a NUL-terminated text."""
+    return any(
+        isinstance(op, TakeText) and op.terminated for record in plan.records for op in _flat(record.body)
+    )
+
+
+def _flat(body: Body) -> list[Op]:
+    """Return the operations of a body and of those inside it, but not the items of loops."""
+    found: list[Op] = []
+    for op in operations(body):
+        found.append(op)
+        if isinstance(op, Optional | Sized | Region):
+            found += _flat(op.body)
+    return found
+
+
+def may_be_empty(body: Body, records: Mapping[str, RecordPlan]) -> bool:
+    """Return whether a body can have no octets."""
+    return all(_may_be_empty(op, records) for op in body)
+
+
+def _may_be_empty(op: Op, records: Mapping[str, RecordPlan]) -> bool:
+    match op:
+        case TakeOctets(minimum=minimum) if minimum:
+            return False
+        case Loop(minimum=minimum) if minimum:
+            return False
+        case Nest(record=record):
+            return may_be_empty(records[record].body, records)
+        case Choose(options=options):
+            return any(may_be_empty(records[record].body, records) for _, record in options)
+        case Number() | Sized():
+            return False
+        case Region(body=body):
+            return may_be_empty(body, records)
+    return not fixed_octets(op)
+
+
+def choices(plan: Plan) -> tuple[Choose, ...]:
+    """Return every choice of a plan once, inner ones first."""
+    bodies = [record.body for record in plan.records]
+    bodies += [part.body for message in plan.messages for part in message.parts]
+    found = [op for body in bodies for op in _nested(body) if isinstance(op, Choose)]
+    return tuple({op.options: op for op in found}.values())
+
+
+def _nested(body: Body) -> list[Op]:
+    """Return the operations of a body and of all bodies inside it."""
+    found: list[Op] = []
+    for op in body:
+        if isinstance(op, Loop | Optional | Sized | Region | Fixed):
+            found += _nested(op.body)
+        found.append(op)
+    return found
+
+
+def flags_slot(message: MessagePlan) -> str:
+    """Return the slot of the number whose bits announce parts; empty if there is none."""
+    for part in message.parts:
+        for op in operations(part.body) if isinstance(part, OneFrame) else ():
+            if isinstance(op, Number) and op.flags:
+                return op.slot
+    return ""
+
+
+def first_slot(part: OneFrame | ManyFrames) -> str:
+    """Return the slot of the value of a part that may be absent."""
+    if isinstance(part, ManyFrames):
+        return part.slot
+    return next(slot for op in operations(part.body) if (slot := slot_of(op)))
+
+
+def members_source(members: tuple[int, ...], protocol: ir.Protocol) -> str:
+    """Return the source of the allowed values of an integer: by name if they are an enumeration."""
+    for enum in protocol.enums:
+        if tuple(value for _, value in enum.members) == members:
+            return f"_{enum.name.upper()}"
+    return repr(members)
+
+
+def record_function(record: str) -> str:
+    """Return the part of a function's name that identifies a record."""
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in record).strip("_")
+
+
+def choice_function(options: tuple[tuple[bytes, str], ...]) -> str:
+    """Return the part of a function's name that identifies one of several records."""
+    return "one_of_" + "_".join(record_function(record) for _, record in options)
+
+
+def text_source(octets: bytes) -> str:
+    """Return octets as a literal; a repeated octet as a product."""
+    if len(octets) > 8 and len(set(octets)) == 1:
+        return f"{octets_literal(octets[:1])} * {len(octets)}"
+    return octets_literal(octets)

@@ -1,0 +1,210 @@
+"""Fields of a run that follow from others: counters, checksums, and values before a trailer of fixed size.
+
+The profile says which fields a number counts (`counts`) or covers (`over`). They stand in the same frame or rule;
+those that a number counts are adjacent and follow it. A value of open length that only fields of fixed size follow
+ends where these begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from specwire.generator import ir
+from specwire.generator.names import fold, snake_case
+from specwire.generator.profile import NOTHING_SAID, TypeHint
+from specwire.generator.support.checksums import ALGORITHMS, OCTETS
+from specwire.generator.syntax import Reference, Rule
+
+if TYPE_CHECKING:
+    from specwire.generator.passes.types import TypeReader
+
+ALL = "*"
+"""In place of the fields that a number counts: all after it."""
+
+
+def derive_fields(reader: TypeReader, fields: Sequence[ir.Field], rule: Rule) -> tuple[ir.Field, ...]:
+    """Return the fields of a run with counters and checksums, and with the ends that follow from them."""
+    run = _Run(reader, list(fields), rule)
+    run.counters()
+    run.checksums()
+    run.trailer()
+    return tuple(run.fields)
+
+
+class _Run:
+    """Fields of one run."""
+
+    def __init__(self, reader: TypeReader, fields: list[ir.Field], rule: Rule) -> None:
+        self.reader = reader
+        self.fields = fields
+        self.rule = rule
+        self.counted: set[str] = set()
+
+    def hint(self, field: ir.Field) -> TypeHint:
+        if field.rule is None:
+            return NOTHING_SAID
+        return self.reader.hint(Reference(field.rule, None, self.rule.name_span), self.rule)
+
+    def retype(self, position: int, type: ir.Type) -> None:
+        self.fields[position] = structs.replace(self.fields[position], type=type)
+
+    def fault(self, field: ir.Field, message: str, help: str) -> None:
+        self.reader.fault("E431", self.reader.profile.place("types", field.rule or field.name), message, help)
+
+    # Counters
+
+    def counters(self) -> None:
+        """Turn each number that counts later fields into a counter."""
+        for position, field in enumerate(self.fields):
+            hint = self.hint(field)
+            names = [hint.counts] if isinstance(hint.counts, str) else hint.counts
+            if isinstance(field.type, ir.CounterType):
+                names, number = list(field.type.counts), field.type.number
+            elif not names:
+                continue
+            elif count := _count(field.type):
+                number = count
+            else:
+                self.fault(
+                    field,
+                    f"'{field.name}' cannot count other fields: it is not an unsigned number",
+                    'declare its `type` as "integer", "varint", "decimal" or "hexadecimal"',
+                )
+                continue
+            self._counter(position, number, names, hint.plus)
+
+    def _counter(self, position: int, number: ir.CountType, names: Sequence[str], plus: int) -> None:
+        field = self.fields[position]
+        found = self._named(field, names, position + 1)
+        if not found:
+            return
+        if found != list(range(found[0], found[-1] + 1)):
+            self.fault(
+                field,
+                f"'{field.name}' counts fields of '{self.rule}' that are not adjacent",
+                "list in `counts` all fields from the first to the last that it counts",
+            )
+            return
+        counted = tuple(self.fields[at].name for at in found)
+        self.retype(position, ir.CounterType(number, counted, plus))
+        self.counted |= set(counted)
+        if len(found) == 1:
+            self._count_itself(found[0])
+
+    def _count_itself(self, position: int) -> None:
+        """Give an open value that is counted alone the length or the count of its counter."""
+        type = self.fields[position].type
+        match type:
+            case ir.TextType(length=ir.Length(kind="rest")) | ir.OctetsType(length=ir.Length(kind="rest")):
+                self.retype(position, structs.replace(type, length=ir.Length("counted")))
+            case ir.ListType(count_octets=0) | ir.PairsType(count_octets=0):
+                self.retype(position, structs.replace(type, counted=True))
+
+    def _named(self, field: ir.Field, names: Sequence[str], start: int) -> list[int]:
+        """Return the positions of fields from `start` on, in order; none after E431."""
+        if list(names) == [ALL]:
+            return list(range(start, len(self.fields)))
+        found: list[int] = []
+        for name in names:
+            places = [
+                at
+                for at, other in enumerate(self.fields)
+                if at >= start and (other.name == snake_case(name) or fold(other.rule or "") == fold(name))
+            ]
+            if not places:
+                self.fault(
+                    field,
+                    f"'{name}' is no field after '{field.name}' in '{self.rule}'",
+                    f"fields: {', '.join(other.name for other in self.fields[start:]) or 'none'}",
+                )
+                return []
+            found.append(places[0])
+        return sorted(found)
+
+    # Checksums
+
+    def checksums(self) -> None:
+        """Turn each number with a checksum algorithm into a checksum."""
+        for position, field in enumerate(self.fields):
+            hint = self.hint(field)
+            if hint.checksum is None:
+                continue
+            if not isinstance(field.type, ir.IntegerType) or field.type.signed:
+                self.fault(
+                    field,
+                    f"'{field.name}' cannot be a checksum: it is not an unsigned integer",
+                    'declare its `type` as "integer"',
+                )
+                continue
+            if hint.checksum not in ALGORITHMS and ":" not in hint.checksum:
+                self.fault(
+                    field,
+                    f"'{hint.checksum}' is no checksum",
+                    f"write {', '.join(sorted(ALGORITHMS))}, or module:function",
+                )
+                continue
+            octets = OCTETS.get(hint.checksum, field.type.octets)
+            if octets > field.type.octets:
+                self.fault(
+                    field,
+                    f"a {hint.checksum} has {octets} octets, but '{field.name}' has {field.type.octets}",
+                    "choose another algorithm, or correct the rule with an erratum",
+                )
+                continue
+            names = [hint.over] if isinstance(hint.over, str) else hint.over
+            others = [at for at in range(len(self.fields)) if at != position]
+            over = self._named(field, names, 0) if names else others
+            if over:
+                covered = tuple(self.fields[at].name for at in over)
+                self.retype(position, ir.ChecksumType(field.type, hint.checksum, covered))
+
+    # Trailers
+
+    def trailer(self) -> None:
+        """End an open value where the fields of fixed size behind it begin."""
+        for position, field in enumerate(self.fields):
+            match field.type:
+                case ir.TextType(length=ir.Length(kind="rest", octets=0), terminated=False):
+                    pass
+                case ir.OctetsType(length=ir.Length(kind="rest", octets=0)):
+                    pass
+                case _:
+                    continue
+            behind = self.fields[position + 1 :]
+            sizes = [_fixed(other.type) for other in behind if not other.optional]
+            if field.optional or field.name in self.counted or len(sizes) < len(behind) or not behind:
+                continue
+            if None not in sizes:
+                length = ir.Length("rest", sum(size or 0 for size in sizes))
+                self.retype(position, structs.replace(field.type, length=length))
+
+
+def _count(type: ir.Type) -> ir.CountType | None:
+    """Return a type that can count; None for any other."""
+    match type:
+        case ir.IntegerType(signed=False, bitmask=False, enum=None):
+            return type
+        case ir.VarintType(signed=None) | ir.DigitsType(signed=False):
+            return type
+    return None
+
+
+def _fixed(type: ir.Type) -> int | None:
+    """Return the number of octets of a type if it is fixed."""
+    match type:
+        case ir.ConstantType():
+            return len(type.octets)
+        case ir.IntegerType(octets=octets) | ir.FloatType(octets=octets) | ir.BooleanType(octets=octets):
+            return octets
+        case ir.PaddingType(octets=octets, multiple=0):
+            return octets
+        case ir.ChecksumType(number=number):
+            return number.octets
+        case ir.UuidType():
+            return 16
+        case ir.TextType(length=length) | ir.OctetsType(length=length):
+            return length.octets if length.kind == "fixed" else None
+    return None
