@@ -28,9 +28,10 @@ from specwire.generator.support import layout
 from specwire.generator.support.plan import lower
 
 SUPPORT = (
-    "Choose", "Coding", "Count", "Decoder", "Expect", "Extent", "Field", "Flags", "Frame", "Frames", "Function",
-    "Loop", "Message", "Nest", "Number", "Operation", "Optional", "Pad", "Presence", "Protocol", "Selector", "Shape",
-    "Sized", "Split", "Store", "Struct", "Tag", "TakeOctets", "TakeText", "Word",
+    "Checksum", "Choose", "Coding", "Count", "Decoder", "Expect", "Extent", "Field", "Flags", "Frame", "Frames",
+    "Function", "Keep", "Loop", "Mark", "Message", "Nest", "Number", "Operation", "Optional", "Pad", "Presence",
+    "Protocol", "Region", "Selector", "Shape", "Sized", "Split", "Store", "Struct", "Tag", "TakeOctets", "TakeText",
+    "TakeUuid", "Verify", "Word",
 )  # fmt: skip
 """Classes of which a plan consists."""
 

@@ -8,6 +8,7 @@ counts read.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from specwire.generator.emit.java_source import Call, java_list, java_string
@@ -21,8 +22,10 @@ from specwire.generator.support.plan import (
     Choose,
     Expect,
     Extent,
+    Fixed,
     Loop,
     ManyFrames,
+    Mark,
     MessagePlan,
     Nest,
     Number,
@@ -32,19 +35,24 @@ from specwire.generator.support.plan import (
     Pad,
     Part,
     RecordPlan,
+    Region,
     Sized,
     TakeOctets,
     TakeText,
+    Verify,
     Word,
     fixed_octets,
     operations,
 )
 
 SQL = {
-    "int16": "SMALLINT", "int32": "INT", "int64": "BIGINT", "uint64": "DECIMAL(20, 0)", "string": "STRING",
-    "binary": "BINARY", "bool": "BOOLEAN",
+    "int8": "TINYINT", "int16": "SMALLINT", "int32": "INT", "int64": "BIGINT", "uint64": "DECIMAL(20, 0)",
+    "float32": "FLOAT", "float64": "DOUBLE", "string": "STRING", "binary": "BINARY", "bool": "BOOLEAN",
 }  # fmt: skip
-STORE = {"int16": "SHORT", "int32": "INT", "int64": "LONG", "uint64": "DECIMAL", "bool": "BOOLEAN"}
+STORE = {
+    "int8": "BYTE", "int16": "SHORT", "int32": "INT", "int64": "LONG", "uint64": "DECIMAL", "float32": "FLOAT",
+    "float64": "DOUBLE", "bool": "BOOLEAN",
+}  # fmt: skip
 """How a row stores a number; other values are stored elsewhere, with a pointer in the row."""
 
 
@@ -75,7 +83,17 @@ class _Scope:
     places: dict[str, _Place]
     check: str = "AT_MOST"
     """What a number of octets must be here: all that are left, at most that, or both."""
+    codings: dict[str, layout.Coding] = field(default_factory=dict)
+    """How each hidden number is written."""
     registers: dict[str, int] = field(default_factory=dict)
+    """Registers of hidden numbers and marks."""
+
+    @contextmanager
+    def bounded(self) -> Iterator[None]:
+        """Spell operations inside others that say where they end."""
+        outer, self.check = self.check, "EXACT" if self.check == "EXACT" else "BOTH"
+        yield
+        self.check = outer
 
     def place(self, slot: str) -> _Place:
         """Return the place of a slot; a hidden slot has that of the value."""
@@ -147,7 +165,7 @@ class _Speller:
         if isinstance(part, ManyFrames):
             place = scope.place(part.slot)
             item = self.item(place, place.rule)
-            delimited = str(part.delimited).lower()
+            delimited = _bool(part.delimited)
             names = (place.field, presence, place.column, item.place(ITEM).store, delimited)
             return Call("new Frames", (*names, *self.body(part.body, item)))
         first, *others = _fields(same)
@@ -167,7 +185,11 @@ class _Speller:
             if isinstance(op, Optional):
                 rest = self.body((*op.body, *ops[number + 1 :]), scope)
                 return (*found, Call("new Optional", rest))
-            found.append(self.operation(op, scope))
+            if isinstance(op, Number) and op.slot.endswith("#"):
+                # The operation that it counts is next, and reads it.
+                scope.codings[op.slot] = op.coding
+            else:
+                found.append(self.operation(op, scope))
         return tuple(found)
 
     def operation(self, op: Op, scope: _Scope) -> Call:
@@ -175,13 +197,15 @@ class _Speller:
         match op:
             case Expect(slot=slot, octets=octets, words=words):
                 return Call("new Expect", (scope.place(slot).field, java_string(octets.hex()), java_string(words)))
-            case Pad(slot=slot, octets=octets):
-                return Call("new Pad", (scope.place(slot).field, str(octets)))
+            case Pad(slot=slot, octets=octets, multiple=multiple):
+                return Call("new Pad", (scope.place(slot).field, str(octets), str(multiple)))
             case Number():
                 return self.number(op, scope)
             case TakeText(slot=slot, extent=extent, terminated=terminated, padding=padding):
                 fill = "-1" if padding is None else f"0x{padding.hex()}"
-                return self.value("TakeText", slot, scope, _extent(extent, scope), str(terminated).lower(), fill)
+                return self.value("TakeText", slot, scope, _extent(extent, scope), _bool(terminated), fill)
+            case TakeOctets(slot=slot, uuid=str() as order):
+                return self.value("TakeUuid", slot, scope, _bool(order == "little"))
             case TakeOctets(slot=slot, extent=extent, minimum=minimum, maximum=maximum):
                 most = "Long.MAX_VALUE" if maximum is None else f"{min(maximum, 2**63 - 1)}L"
                 return self.value("TakeOctets", slot, scope, _extent(extent, scope), str(minimum), most)
@@ -203,8 +227,15 @@ class _Speller:
                 return self.value("Choose", slot, scope, *records)
             case Sized():
                 return self.sized(op, scope)
-            case _:
-                raise NotImplementedError(op)
+            case Region(count=count, plus=plus):
+                with scope.bounded():
+                    return Call("new Region", (_count(count, plus, scope), *self.body(op.body, scope)))
+            case Mark(name=name):
+                return Call("new Mark", (str(self.register(name, scope)),))
+            case Verify():
+                return self.verify(op, scope)
+            case Optional() | Fixed():
+                raise TypeError(op)
 
     def value(self, name: str, slot: str, scope: _Scope, *arguments: Call | str) -> Call:
         """Return the expression for an operation with a column."""
@@ -214,16 +245,30 @@ class _Speller:
     def number(self, op: Number, scope: _Scope) -> Call:
         """Return the expression for a number: with a column, or hidden with a register."""
         place, coding = scope.place(op.slot), _coding(op.coding)
-        if op.counts:
-            scope.registers[op.slot] = self.registers
-            self.registers += 1
-            return Call("new Count", (place.field, str(scope.registers[op.slot]), coding))
+        if op.counts or op.checks:
+            scope.codings[op.slot] = op.coding
+            return Call("new Keep", (place.field, str(self.register(op.slot, scope)), coding))
         return Call("new Number", (place.field, place.column, place.store, coding))
+
+    def register(self, name: str, scope: _Scope) -> int:
+        """Give a hidden number or a mark a register."""
+        scope.registers[name] = self.registers
+        self.registers += 1
+        return scope.registers[name]
+
+    def verify(self, op: Verify, scope: _Scope) -> Call:
+        """Return the expression for a checksum."""
+        coding = scope.codings[op.slot]
+        assert isinstance(coding, layout.Integer)
+        marks = (str(scope.registers[mark]) for pair in op.ranges for mark in pair)
+        name = op.algorithm.upper().replace("-", "_")
+        register = str(scope.registers[op.slot])
+        checksum = (register, str(coding.octets), f"Checksum.{name}")
+        return Call("new Verify", (scope.place(op.slot).field, *checksum, *marks))
 
     def loop(self, op: Loop, scope: _Scope) -> Call:
         """Return the expression for a list."""
         place = scope.place(op.slot)
-        register = scope.registers[op.count] if op.count else -1
         rule = op.rule or place.rule
         item = self.item(place, rule)
         store = "Store.POINTER" if op.pairs else item.place(ITEM).store
@@ -234,11 +279,14 @@ class _Speller:
         else:
             body = self.body(op.body, item)
         if op.pairs in ("first", "last"):
-            body = (*body[:-1], Call("new Split", (body[-1], str(op.pairs == "last").lower())))
+            body = (*body[:-1], Call("new Split", (body[-1], _bool(op.pairs == "last"))))
         return Call(
             "new Loop",
-            (place.field, place.column, str(register), str(op.minimum), store, _string(rule), *body),
-        )
+            (
+                place.field, place.column, _count(op.count, op.plus, scope) if op.count else "null",
+                str(op.minimum), store, _string(rule), *body,
+            ),
+        )  # fmt: skip
 
     def record(self, name: str, kind: Struct) -> Call:
         """Return the expression for a record whose struct has the columns of `kind`."""
@@ -249,10 +297,11 @@ class _Speller:
 
     def sized(self, op: Sized, scope: _Scope) -> Call:
         """Return the expression for a number of octets, and these."""
-        check, scope.check = scope.check, "EXACT" if scope.check == "EXACT" else "BOTH"
+        check = scope.check
         forms = (Call("new Sized.Form", (java_string(tag.hex()), str(octets))) for tag, octets in op.forms)
-        place = scope.place(op.slot)
-        return Call("new Sized", (place.field, f"Sized.Check.{check}", java_list(forms), *self.body(op.body, scope)))
+        with scope.bounded():
+            body = self.body(op.body, scope)
+        return Call("new Sized", (scope.place(op.slot).field, f"Sized.Check.{check}", java_list(forms), *body))
 
 
 def _string(text: str | None) -> str:
@@ -274,9 +323,36 @@ def _records(type: layout.Type) -> Iterator[layout.Record]:
 
 
 def _coding(coding: layout.Coding) -> Call:
-    assert isinstance(coding, layout.Integer)
-    members = (f"{value}L" if value < 2**63 else f"0x{value:016x}L" for value in coding.members)
-    return Call("Coding.unsigned", (str(coding.octets), *members))
+    match coding:
+        case layout.Integer(octets=octets, members=(), order="big", signed=False):
+            return Call("Coding.unsigned", (str(octets),))
+        case layout.Integer(octets=octets, members=members, order=order, signed=signed):
+            return _integer(octets, order, members, signed=signed)
+        case layout.Float(octets=octets, order=order):
+            return _integer(octets, order)
+        case layout.Boolean(octets=octets, order=order):
+            return _integer(octets, order, (0, 1))
+        case layout.Varint(order=order, maximum=maximum, signed=sign):
+            little, zigzag, complement = order == "little", sign == "zigzag", sign == "complement"
+            return Call("Coding.varint", (_bool(little), str(maximum), _bool(zigzag), _bool(complement)))
+        case layout.Digits(base=base, minimum=minimum, maximum=maximum, signed=signed):
+            return Call("Coding.digits", (str(base), str(minimum), str(maximum), _bool(signed)))
+
+
+def _integer(octets: int, order: str, members: Sequence[int] = (), *, signed: bool = False) -> Call:
+    longs = (f"{value}L" if value < 2**63 else f"0x{value:016x}L" for value in members)
+    return Call("Coding.integer", (str(octets), _bool(order == "little"), _bool(signed), *longs))
+
+
+def _bool(value: bool) -> str:
+    return str(value).lower()
+
+
+def _count(slot: str, plus: int, scope: _Scope) -> Call:
+    """Return the number in a hidden slot: the one directly before, or a register."""
+    if slot.endswith("#"):
+        return Call("Count.here", (_coding(scope.codings[slot]),))
+    return Call("Count.kept", (scope.place(slot).field, str(scope.registers[slot]), str(plus)))
 
 
 def _extent(extent: Extent, scope: _Scope) -> Call:
@@ -284,11 +360,11 @@ def _extent(extent: Extent, scope: _Scope) -> Call:
         case "fixed":
             return Call("Extent.fixed", (str(extent.octets),))
         case "slot":
-            return Call("Extent.prefixed", (str(scope.registers[extent.slot]),))
+            return Call("Extent.counted", (_count(extent.slot, extent.plus, scope),))
         case "until":
             return Call("Extent.until", (java_string(extent.until.hex()),))
         case "rest":
-            return Call("Extent.rest")
+            return Call("Extent.rest", (str(extent.octets),))
 
 
 def _presence(presence: layout.Presence) -> Call | str:

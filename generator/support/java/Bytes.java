@@ -3,6 +3,7 @@ package specwire.generated.java;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.HexFormat;
 
@@ -20,6 +21,11 @@ final class Bytes {
     /** The octets that a layout has in hexadecimal. */
     static byte[] parse(String hex) {
         return HexFormat.of().parseHex(hex);
+    }
+
+    /** The octets from {@code begin} to {@code end} as text. */
+    static String ascii(byte[] octets, int begin, int end) {
+        return new String(octets, begin, end - begin, StandardCharsets.US_ASCII);
     }
 
     /** An unsigned big-endian integer of 1 to 8 octets. */

@@ -43,9 +43,12 @@ final class Cursor {
     /** The array that contains the frame, and where the frame begins there. */
     byte[] octets;
     private int begin;
-    /** Position of the next value, and the end of the innermost body. */
+    /** Position of the next value, and where the innermost body begins and ends. */
     int at;
+    int start;
     int end;
+    /** Position of the number that counts the value, set by {@link Count} and {@link Extent}. */
+    int counted;
 
     Cursor(ArrayData frames) {
         count = frames.numElements();
@@ -124,6 +127,7 @@ final class Cursor {
         octets = arrays[index];
         begin = bounds[2 * index];
         at = begin;
+        start = begin;
         end = bounds[2 * index + 1];
     }
 

@@ -1,80 +1,74 @@
 package specwire.generated.java;
 
 /** How many octets a value has. */
-public abstract class Extent {
-    private Extent() {}
+public final class Extent {
+    private enum Kind { FIXED, COUNTED, REST, UNTIL }
 
-    /** The number of octets of the value at the cursor; throws {@link Refusal} if there are fewer. */
-    abstract int open(Cursor in);
+    private final Kind kind;
+    private final int octets;
+    private final Count count;
+    private final byte[] until;
 
-    /** Where the value begins for errors: with its length if that is directly before it. */
-    int start(Cursor in) {
-        return in.at;
-    }
-
-    /** The fixed number of octets, -1 if it varies. */
-    int octets() {
-        return -1;
+    private Extent(Kind kind, int octets, Count count, String until) {
+        this.kind = kind;
+        this.octets = octets;
+        this.count = count;
+        this.until = Bytes.parse(until);
     }
 
     /** Always as many octets. */
     public static Extent fixed(int octets) {
-        return new Extent() {
-            @Override
-            int open(Cursor in) {
-                in.need(octets);
-                return octets;
-            }
-
-            @Override
-            int octets() {
-                return octets;
-            }
-        };
+        return new Extent(Kind.FIXED, octets, null, "");
     }
 
-    /** As many octets as the hidden number directly before the value says. */
-    public static Extent prefixed(int register) {
-        return new Extent() {
-            @Override
-            int open(Cursor in) {
-                long length = in.number(register);
-                if (Long.compareUnsigned(length, in.left()) > 0) {
-                    throw in.refuse("length", Words.octets(length), Integer.toString(in.left()), in.at);
-                }
-                return (int) length;
-            }
-
-            @Override
-            int start(Cursor in) {
-                return in.position(register);
-            }
-        };
+    /** As many octets as a number says. */
+    public static Extent counted(Count count) {
+        return new Extent(Kind.COUNTED, 0, count, "");
     }
 
-    /** All octets of the body that are left. */
-    public static Extent rest() {
-        return new Extent() {
-            @Override
-            int open(Cursor in) {
-                return in.left();
-            }
-        };
+    /** All octets of the body that are left, but the last {@code behind}. */
+    public static Extent rest(int behind) {
+        return new Extent(Kind.REST, behind, null, "");
     }
 
     /** Up to the first occurrence of these octets, which are expected after the value. */
     public static Extent until(String hex) {
-        byte[] octets = Bytes.parse(hex);
-        return new Extent() {
-            @Override
-            int open(Cursor in) {
-                int found = Bytes.indexOf(in.octets, octets, in.at, in.end);
-                if (found < 0) {
-                    String left = Words.show(in.octets, in.at, in.end);
-                    throw in.refuse("text", Words.show(octets) + " behind it", left, in.at);
-                }
-                return found - in.at;
+        return new Extent(Kind.UNTIL, 0, null, hex);
+    }
+
+    /** The fixed number of octets, -1 if it varies. */
+    int octets() {
+        return kind == Kind.FIXED ? octets : -1;
+    }
+
+    /**
+     * The number of octets of the value, which then begins at the cursor; throws {@link Refusal} if there are fewer.
+     * {@link Cursor#counted} is where the value begins for errors: with the number of its octets.
+     */
+    int read(Cursor in) {
+        in.counted = in.at;
+        if (kind == Kind.REST) {
+            if (octets > in.left()) {
+                throw in.refuse("length", "at least " + Words.octets(octets), Integer.toString(in.left()), in.at);
             }
-        };
+            return in.left() - octets;
+        }
+        if (kind == Kind.COUNTED) {
+            long length = count.read(in);
+            if (Long.compareUnsigned(length, in.left()) > 0) {
+                throw in.refuse("length", Words.octets(length), Integer.toString(in.left()), in.at);
+            }
+            return (int) length;
+        }
+        if (kind == Kind.FIXED) {
+            in.need(octets);
+            return octets;
+        }
+        int found = Bytes.indexOf(in.octets, until, in.at, in.end);
+        if (found < 0) {
+            String left = Words.show(in.octets, in.at, in.end);
+            throw in.refuse("text", Words.show(until) + " behind it", left, in.at);
+        }
+        return found - in.at;
     }
 }

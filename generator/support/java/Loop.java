@@ -4,23 +4,22 @@ package specwire.generated.java;
 public final class Loop extends Value {
     private static final int GUESSED_ROOM = 64;
 
-    private final int register;
+    private final Count count;
     private final int minimum;
     private final Store store;
-    private final Body body;
     private final String rule;
+    private final Body body;
 
     /**
      * Items that the body reads.
      *
-     * @param register the hidden number of items; -1 for up to the end of the body that contains the list
+     * @param count the number of items; null for up to the end of the body that contains the list
      * @param store how the row stores an item
      * @param rule the grammar's rule for an item
      */
-    public Loop(
-            Field field, int column, int register, int minimum, Store store, String rule, Operation... body) {
+    public Loop(Field field, int column, Count count, int minimum, Store store, String rule, Operation... body) {
         super(field, column);
-        this.register = register;
+        this.count = count;
         this.minimum = minimum;
         this.store = store;
         this.rule = rule;
@@ -31,7 +30,7 @@ public final class Loop extends Value {
     void read(Cursor in) {
         enter(in);
         int start = in.at;
-        int wanted = register < 0 ? -1 : count(in);
+        int wanted = count == null ? -1 : number(in);
         String prefix = in.prefix;
         String path = in.path;
         RowWriter row = in.row;
@@ -53,16 +52,16 @@ public final class Loop extends Value {
     }
 
     /** The number of items, which have at least one octet each. */
-    private int count(Cursor in) {
-        long count = in.number(register);
+    private int number(Cursor in) {
+        long number = count.read(in);
         int left = in.left();
-        int start = in.position(register);
-        if (Long.compareUnsigned(count, left) > 0) {
+        if (Long.compareUnsigned(number, left) > 0) {
+            count.enter(in);
             String most = "at most " + left + " entries in " + Words.octets(left);
-            throw in.refuse("count", most, Long.toUnsignedString(count), start);
+            throw in.refuse("count", most, Long.toUnsignedString(number), in.counted);
         }
-        check(in, (int) count, start);
-        return (int) count;
+        check(in, (int) number, in.counted);
+        return (int) number;
     }
 
     private void check(Cursor in, int number, int start) {

@@ -107,7 +107,7 @@ public final class Message {
         in.row.begin(columns(), room + in.total());
         int bits = flags == null ? -1 : flags.read(in, protocol.announcing());
         for (int part = 0; part < parts.length; part++) {
-            if (isPresent(in, part, bits)) {
+            if (parts[part].isPresent(in, bits, after[part])) {
                 admit(in, part, protocol.hasHeaderLast());
                 parts[part].read(in);
             } else {
@@ -120,15 +120,6 @@ public final class Message {
         if (columns == 0) {
             in.row.number(0, Store.BOOLEAN, 1);
         }
-    }
-
-    private boolean isPresent(Cursor in, int part, int bits) {
-        Presence presence = parts[part].presence;
-        return switch (presence.kind()) {
-            case ALWAYS -> true;
-            case ANNOUNCED -> bits >= 0 && (bits & presence.mask()) == presence.value();
-            case COUNTED -> in.index < in.count - after[part];
-        };
     }
 
     /** Refuses a part whose first frame is missing, or that must be last and is not. */

@@ -11,6 +11,16 @@ public final class Number extends Value {
         this.store = store;
     }
 
+    /** Whether it is an unsigned big-endian integer of any value. */
+    boolean isPlain() {
+        return coding.isPlain();
+    }
+
+    /** Writes the number at an offset from the cursor, where it is known to be. */
+    void write(Cursor in, int offset) {
+        in.row.number(column, store, Bytes.number(in.octets, in.at + offset, coding.octets()));
+    }
+
     @Override
     int octets() {
         return coding.octets();

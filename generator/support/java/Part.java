@@ -4,19 +4,32 @@ package specwire.generated.java;
 public abstract class Part {
     final Field field;
     final Presence presence;
+    private final boolean always;
+    private final boolean counted;
+    private final int mask;
+    private final int value;
     final Body body;
     private final Expect constant;
 
     Part(Field field, Presence presence, Operation... body) {
         this.field = field;
         this.presence = presence;
+        always = presence.kind() == Presence.Kind.ALWAYS;
+        counted = presence.kind() == Presence.Kind.COUNTED;
+        mask = presence.mask();
+        value = presence.value();
         this.body = new Body(body);
         constant = body.length == 1 && body[0] instanceof Expect only ? only : null;
     }
 
     /** Whether every message has frames of the part. */
     boolean isRequired() {
-        return presence.kind() == Presence.Kind.ALWAYS;
+        return always;
+    }
+
+    /** Whether a message has the part; {@code after} is the minimum number of frames after it, -1 flags are none. */
+    final boolean isPresent(Cursor in, int flags, int after) {
+        return always || (counted ? in.index < in.count - after : flags >= 0 && (flags & mask) == value);
     }
 
     /** What a message lacks that ends before the part. */

@@ -116,7 +116,7 @@ final class PatternSelection extends Selection {
     private static List<Operation> operations(Body body) {
         List<Operation> found = new ArrayList<>();
         for (Operation operation : body.operations()) {
-            if (!(operation instanceof Optional)) {
+            if (operation.field != null && !(operation instanceof Verify)) {
                 found.add(operation);
             }
             if (operation.body() != null) {

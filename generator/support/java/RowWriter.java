@@ -115,8 +115,10 @@ final class RowWriter {
         int head = places + padded(number * store.width);
         grow(head);
         System.arraycopy(row, origin, row, origin + head, at - origin);
-        Arrays.fill(row, origin, origin + head, (byte) 0);
         LONGS.set(row, origin, (long) number);
+        for (int word = origin + WORD; word < origin + head; word += WORD) {
+            LONGS.set(row, word, 0L);
+        }
         long moved = store.isPointer() ? (long) head << Integer.SIZE : 0;
         for (int item = 0; item < number; item++) {
             set(origin + places + item * store.width, store.width, items[from + item] + moved);
@@ -188,7 +190,7 @@ final class RowWriter {
 
     private void push(long item) {
         if (depth == items.length) {
-            items = Arrays.copyOf(items, Math.max(16, 2 * depth));
+            items = Arrays.copyOf(items, Math.max(8, 2 * depth));
         }
         items[depth++] = item;
     }

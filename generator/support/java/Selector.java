@@ -19,9 +19,8 @@ public record Selector(int frame, int octets) {
         return octets == ALL || offset < octets;
     }
 
-    /** Number of the octets in a frame; -1 if the frame is missing. */
-    int size(Cursor in) {
-        int place = in.place(frame);
-        return place < 0 ? -1 : octets == ALL ? in.size(place) : Math.min(octets, in.size(place));
+    /** Number of the octets in the frame with this index. */
+    int size(Cursor in, int place) {
+        return octets == ALL ? in.size(place) : Math.min(octets, in.size(place));
     }
 }

@@ -57,6 +57,7 @@ public final class Sized extends Operation {
                 throw differs(in, left + ", the number of octets behind it", size, start);
             }
         }
+        in.start = in.at;
         in.end = in.at + (int) size;
         body.read(in);
     }

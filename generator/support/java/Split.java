@@ -13,8 +13,9 @@ public final class Split extends Operation {
 
     @Override
     void read(Cursor in) {
+        int size = text.open(in);
         int begin = in.at;
-        int end = begin + text.open(in);
+        int end = begin + size;
         // A fault is assigned to its side of the octet.
         int equals = equalsSign(in.octets, begin, end);
         in.divided = equals;

@@ -1,7 +1,5 @@
 package specwire.generated.java;
 
-import java.util.stream.Stream;
-
 /** A record: operations whose columns are those of a struct. */
 public final class Struct {
     private final String rule;
@@ -15,7 +13,7 @@ public final class Struct {
         this.rule = rule;
         this.columns = columns;
         this.body = new Body(body);
-        sized = Stream.of(body).anyMatch(Sized.class::isInstance);
+        sized = this.body.isSized();
     }
 
     /** Reads the record into a column; the cursor has the path of the record. */
@@ -44,7 +42,9 @@ public final class Struct {
     }
 
     private void bounded(Cursor in, String path, String ownRule) {
+        int start = in.start;
         int end = in.end;
+        in.start = in.at;
         body.read(in);
         if (sized && in.at < in.end) {
             in.path = path;
@@ -52,6 +52,7 @@ public final class Struct {
             in.divided = -1;
             throw in.refuse("trailing", "the end of " + path, Words.numberOf(in.left(), "more octet"), in.at);
         }
+        in.start = start;
         in.end = end;
     }
 

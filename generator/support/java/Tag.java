@@ -1,18 +1,17 @@
 package specwire.generated.java;
 
-import java.util.List;
 import java.util.stream.Stream;
 
 /** The octets at a protocol's selectors in a message, one piece for each selector. */
 public final class Tag {
-    private final List<byte[]> pieces;
+    private final byte[][] pieces;
 
     /** The pieces in hexadecimal. */
     public Tag(String... pieces) {
-        this.pieces = Stream.of(pieces).map(Bytes::parse).toList();
+        this.pieces = Stream.of(pieces).map(Bytes::parse).toArray(byte[][]::new);
     }
 
     byte[] piece(int selector) {
-        return pieces.get(selector);
+        return pieces[selector];
     }
 }

@@ -64,12 +64,11 @@ final class TagSelection extends Selection {
     Message find(Protocol protocol, Cursor in, String sender) {
         int hash = 0;
         for (Selector selector : selectors) {
-            int size = selector.size(in);
-            if (size < 0) {
+            int frame = in.place(selector.frame());
+            if (frame < 0) {
                 throw unknown(protocol, in);
             }
-            int frame = in.place(selector.frame());
-            hash = hash(hash, in.array(frame), in.begin(frame), size);
+            hash = hash(hash, in.array(frame), in.begin(frame), selector.size(in, frame));
         }
         for (Row row = rows[hash & ROWS - 1]; row != null; row = row.next) {
             if (matches(row.tag, in)) {
@@ -83,7 +82,8 @@ final class TagSelection extends Selection {
         for (int number = 0; number < selectors.length; number++) {
             int frame = in.place(selectors[number].frame());
             int begin = in.begin(frame);
-            if (!Bytes.equal(in.array(frame), begin, begin + selectors[number].size(in), tag.piece(number))) {
+            int end = begin + selectors[number].size(in, frame);
+            if (!Bytes.equal(in.array(frame), begin, end, tag.piece(number))) {
                 return false;
             }
         }

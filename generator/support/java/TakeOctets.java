@@ -21,7 +21,7 @@ public final class TakeOctets extends Value {
     @Override
     void read(Cursor in) {
         enter(in);
-        int size = extent.open(in);
+        int size = extent.read(in);
         if (size < minimum) {
             throw refuse(in, "at least " + Words.octets(minimum), size);
         }
@@ -33,6 +33,6 @@ public final class TakeOctets extends Value {
     }
 
     private Refusal refuse(Cursor in, String expected, int size) {
-        return in.refuse("length", expected, Integer.toString(size), extent.start(in));
+        return in.refuse("length", expected, Integer.toString(size), in.counted);
     }
 }

@@ -33,7 +33,7 @@ public final class TakeText extends Value {
     /** The number of octets of the text, its padding included. */
     int open(Cursor in) {
         enter(in);
-        return extent.open(in);
+        return extent.read(in);
     }
 
     /** Checks a text up to {@code end}; returns where its content ends, without padding and the NUL at its end. */

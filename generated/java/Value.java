@@ -1,0 +1,22 @@
+// Written by specwire from generator/support/java/Value.java. Do not edit; change that file and run `make generate`.
+package specwire.generated.java;
+
+/** Operation with a column, whose value does not fit in it. */
+abstract class Value extends Operation {
+    final int column;
+
+    Value(Field field, int column) {
+        super(field);
+        this.column = column;
+    }
+
+    @Override
+    void absent(RowWriter row) {
+        row.setNull(column, Store.POINTER);
+    }
+
+    @Override
+    int room() {
+        return Long.BYTES;
+    }
+}
