@@ -8,6 +8,7 @@ one line that says so, and the installation goes on; ``SPECWIRE_PURE=1`` leaves 
 
 from __future__ import annotations
 
+import glob
 import os
 import subprocess
 import sys
@@ -26,7 +27,9 @@ def extensions() -> list[Extension]:
     """Return a module for each source in Cython; its name says where the source is."""
     if os.environ.get("SPECWIRE_PURE") == "1":
         return []
-    paths = sorted(path for part in COMPILED for path in (SOURCE / "specwire" / part).rglob("*.pyx"))
+    # Unlike `Path.rglob`, `glob` follows the links to folders of the support library.
+    patterns = [f"{SOURCE}/specwire/{part}/**/*.pyx" for part in COMPILED]
+    paths = sorted(Path(found) for pattern in patterns for found in glob.glob(pattern, recursive=True))
     names = [".".join(path.relative_to(SOURCE).with_suffix("").parts) for path in paths]
     return [Extension(name, sources=[], optional=True) for name in names]
 

@@ -1,17 +1,18 @@
 """Files of the packages of compiled protocols.
 
-Each selected target writes its files of each package, if it has any for the protocol. The modules
-that all packages share (errors, monitors, slow paths) are in ``support/`` beside this file. They
-are copied to specwire's ``generated/``; packages in other places import them from there.
+Each selected target writes its files of each package, if it has any for the protocol. The support
+library, which all packages share (errors, monitors, slow paths), is in ``support/`` beside this
+file. Links in specwire's own ``generated/`` lead to it, so every package, wherever it is, imports
+it as ``specwire.generated.NAME``.
 """
 
 from __future__ import annotations
 
 import ast
+import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from collections.abc import Iterable, Mapping, Sequence
+from errno import EEXIST
 from itertools import chain
 from pathlib import Path
 
@@ -24,10 +25,9 @@ from specwire.generator.pipeline import Compilation
 from specwire.generator.targets import MARK, MARKED_OCTETS, Target, TargetError, choose_targets
 
 _COMMAND = re.compile(r"`specwire generate (?:\S+ )?- ?-target (\S+)`")
-SUPPORT_MARK = "Written by specwire from generator/support/"
-"""The words by which a module that all packages share is known."""
-SUPPORT_NOTE = f"{SUPPORT_MARK}{{name}}. Do not edit; change that file and run `make generate`.\n"
-SUPPORT_SUFFIXES = (".java", ".py", ".pyx", ".pxd")
+SUPPORT = "../generator/support"
+"""Folder of the support library, relative to specwire's own ``generated/``."""
+SUPPORT_SUFFIXES = (".py", ".pyx", ".pxd")
 
 
 def package_files(
@@ -116,29 +116,57 @@ def _check_python(sources: _Sources) -> None:
             raise SpecError((fault,)) from error
 
 
-def support_files() -> dict[str, str]:
-    """Return the modules that all packages share, formatted, and the ``__init__`` above them."""
-    sources = {
-        name: ("// " if name.endswith(".java") else "# ")
-        + SUPPORT_NOTE.format(name=name)
-        + item.read_text(encoding="utf-8")
-        for name, item in _support_sources(files("specwire.generator") / "support")
-    }
-    return format_sources(sources)
+def support_links(support: Path) -> dict[str, str]:
+    """Return the links to the support library: name in ``generated/`` -> relative target.
+
+    There is one for each module and each folder at the top of `support`.
+    """
+    folders = [item.name for item in support.iterdir() if item.is_dir() and item.name != "__pycache__"]
+    modules = [item.name for item in support.iterdir() if item.suffix in SUPPORT_SUFFIXES]
+    return {name: f"{SUPPORT}/{name}" for name in sorted(folders + modules)}
 
 
-def _support_sources(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, Traversable]]:
-    for item in folder.iterdir():
-        if item.is_dir():
-            yield from _support_sources(item, f"{prefix}{item.name}/")
-        elif item.name.endswith(SUPPORT_SUFFIXES):
-            yield f"{prefix}{item.name}", item
+def wrong_links(folder: Path, links: Mapping[str, str]) -> dict[Path, str]:
+    """Return the paths in `folder` that differ from `links`, with their targets.
+
+    The target of a stale link, which leads to a module that no longer exists, is empty.
+    """
+    wrong = {folder / name: target for name, target in links.items() if _target_of(folder / name) != target}
+    if links and folder.is_dir():
+        others = (path for path in sorted(folder.iterdir()) if path.name not in links)
+        wrong |= {path: "" for path in others if _target_of(path).startswith(f"{SUPPORT}/")}
+    return wrong
+
+
+def replace_links(folder: Path, links: Mapping[str, str]) -> list[Path]:
+    """Make the links in `folder`, and remove stale ones; return the paths that changed.
+
+    Raises:
+        FileExistsError: a file or folder has the name of a link; nothing was changed.
+        OSError: the folder cannot be written.
+    """
+    wrong = wrong_links(folder, links)
+    for path in wrong:
+        if path.exists() and not path.is_symlink():
+            raise FileExistsError(EEXIST, "not a link to the support library: move it away", str(path))
+    for path, target in wrong.items():
+        folder.mkdir(parents=True, exist_ok=True)
+        if not target:
+            path.unlink()
+            continue
+        aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        aside.symlink_to(target)
+        aside.replace(path)
+    return [*wrong]
+
+
+def _target_of(path: Path) -> str:
+    return os.readlink(path) if path.is_symlink() else ""
 
 
 def is_generated(path: Path) -> bool:
     """Whether a file says of itself that specwire wrote it: such a file may be replaced."""
-    head = _head(path)
-    return MARK in head or SUPPORT_MARK in head
+    return MARK in _head(path)
 
 
 def written_for(path: Path) -> str | None:

@@ -17,9 +17,11 @@ from pathlib import Path
 import msgspec
 
 from specwire.generator import ir
+from specwire.generator.abnf.sources import GRAMMAR, read_rules, unread_names
+from specwire.generator.abnf.syntax import Rule
 from specwire.generator.diagnostics import Diagnostic, Diagnostics
-from specwire.generator.dialogs import Dialog
-from specwire.generator.names import class_name, fold
+from specwire.generator.ir.dialogs import Dialog
+from specwire.generator.ir.names import class_name, fold
 from specwire.generator.passes.capacity import check_capacity
 from specwire.generator.passes.claims import check_claims
 from specwire.generator.passes.declarations import (
@@ -46,10 +48,8 @@ from specwire.generator.passes.streams import find_stream
 from specwire.generator.passes.tags import find_tags
 from specwire.generator.passes.types import TypeReader
 from specwire.generator.passes.unused import check_unused, standing_rules
-from specwire.generator.profile import LoadedProfile, MessageTable
-from specwire.generator.profile_file import load_profile
-from specwire.generator.sources import GRAMMAR, read_rules, unread_names
-from specwire.generator.syntax import Rule
+from specwire.generator.profile.reader import load_profile
+from specwire.generator.profile.tables import LoadedProfile, MessageTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ tries again.
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
@@ -79,5 +80,8 @@ def _compiled(root: Path) -> list[Path]:
 
 def _below(root: Path, *suffixes: str) -> list[Path]:
     """Return the files with such an ending in the folders that `setup.py` looks into."""
-    found = (path for part in ("generated", "runtime") for path in (root / part).rglob("*"))
-    return sorted(path for path in found if path.suffix in suffixes)
+    patterns = [f"{part}/**/*{suffix}" for part in ("generated", "runtime") for suffix in suffixes]
+    # Unlike `Path.rglob`, `glob` follows the links to folders of the support library.
+    return sorted(
+        root / found for pattern in patterns for found in glob.glob(pattern, root_dir=root, recursive=True)
+    )

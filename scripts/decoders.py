@@ -63,7 +63,7 @@ def _digest(environment: Environment, java: Java) -> str:
     """SHA-256 of all that decides what comes out: sources, how they are compiled, the Java and its compiler."""
     root = environment.root
     digest = hashlib.sha256(f"{_find_javac(java)} {java.version}\n".encode())
-    sources = sorted((root / "generated").rglob("*.java"))
+    sources = sorted((root / "generated").glob("*/*.java"))
     for path in [*sources, *(root / name for name in _COMPILING)]:
         digest.update(f"{path.relative_to(root)}\n".encode() + path.read_bytes())
     return digest.hexdigest()

@@ -23,7 +23,7 @@ from specwire.generator.compare.comparison import (
 )
 from specwire.generator.compare.context import Context
 from specwire.generator.compare.matching import pair_up
-from specwire.generator.dialogs import Dialog
+from specwire.generator.ir.dialogs import Dialog
 
 _ALLOWED = yes("a peer that continues as before breaks no rule of the other edition")
 _REFUSED = depends(

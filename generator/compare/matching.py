@@ -24,7 +24,7 @@ from typing import Generic, TypeVar
 
 from specwire.generator import ir
 from specwire.generator.compare.structure import structure
-from specwire.generator.names import fold
+from specwire.generator.ir.names import fold
 
 SIMILAR = 0.8
 """Minimum similarity of two messages without a common name or tag that count as renamed."""

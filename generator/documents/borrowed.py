@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from specwire.generator.abnf import parse_grammar
-from specwire.generator.abnf_bounds import read_grammar
+from specwire.generator.abnf.lines import read_grammar
+from specwire.generator.abnf.parser import parse_grammar
+from specwire.generator.abnf.sources import GRAMMAR
+from specwire.generator.abnf.syntax import Rule, Rulelist
 from specwire.generator.diagnostics import Diagnostics, Source
 from specwire.generator.documents.misspellings import speller_of
-from specwire.generator.names import fold
+from specwire.generator.ir.names import fold
 from specwire.generator.passes.grammar import references
-from specwire.generator.sources import GRAMMAR
-from specwire.generator.syntax import Rule, Rulelist
 
 MOST_PROTOCOLS = 200
 """Maximum number of folders that are searched."""

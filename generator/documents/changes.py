@@ -1,6 +1,6 @@
 """Changes between two editions of a grammar, rule by rule: added, removed, changed.
 
-Comments, layout and the order of rules are not compared. `specwire.generator.abnf_text` writes both
+Comments, layout and the order of rules are not compared. `specwire.generator.abnf.syntax` writes both
 sides, so that two spellings of one definition are equal.
 """
 
@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from specwire.generator.abnf_text import write_element
+from specwire.generator.abnf.syntax import Rule, Rulelist, write_element
 from specwire.generator.passes.grammar import key_of
-from specwire.generator.syntax import Rule, Rulelist
 
 
 @dataclass(frozen=True, slots=True)

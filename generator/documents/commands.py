@@ -17,6 +17,7 @@ from specwire.generator.diagnostics import Diagnostics, Source, Span
 from specwire.generator.documents.blocks import Block, line_above
 from specwire.generator.documents.facts import find_headings
 from specwire.generator.documents.frame_lists import parse_frame_list
+from specwire.generator.documents.frametable import parse_frame_table
 from specwire.generator.documents.kinds import LIST_SENTENCE
 from specwire.generator.documents.tables import (
     Announced,
@@ -26,7 +27,6 @@ from specwire.generator.documents.tables import (
     find_sentence,
     same_frames,
 )
-from specwire.generator.frametable import parse_frame_table
 
 _SENTENCE_WITHIN = 6
 """Lines of prose above a table that are searched for its sentence."""

@@ -12,10 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from specwire.generator.abnf.statements import fixed_value, frame_words, number_kinds, says_exact, says_folded
 from specwire.generator.documents.joining import GrammarText
 from specwire.generator.passes.layout import FRAME_WORDS
 from specwire.generator.passes.types import INTEGER_WORDS
-from specwire.generator.statements import fixed_value, frame_words, number_kinds, says_exact, says_folded
 
 _PIECE = re.compile(r"""\"[^"]*"?|<[^>]*>?|%[bdx]'[^']*'?|;.*|[^"<%;]+|%""", re.IGNORECASE)
 """Quoted text first: a ';' inside it does not begin a comment."""

@@ -13,19 +13,19 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count
 
-from specwire.generator.abnf import parse_grammar
+from specwire.generator.abnf.parser import parse_grammar
+from specwire.generator.abnf.syntax import CharVal, Concatenation, Element, NumVal, Reference, Rulelist
 from specwire.generator.diagnostics import Diagnostics, Source
-from specwire.generator.dialog_text import DrawnDialog, parse_dialog
 from specwire.generator.documents.blocks import Block
 from specwire.generator.documents.commands import Commands, find_commands, section_of, senders_of
+from specwire.generator.documents.dialog_text import DrawnDialog, parse_dialog
 from specwire.generator.documents.facts import find_headings
 from specwire.generator.documents.joining import GrammarText
 from specwire.generator.documents.synonyms import command_meant
 from specwire.generator.documents.tables import FRAME_COMMENT, TableRule, rules_of_tables
-from specwire.generator.names import fold
+from specwire.generator.ir.names import fold
 from specwire.generator.passes.grammar import references
-from specwire.generator.profile import Erratum
-from specwire.generator.syntax import CharVal, Concatenation, Element, NumVal, Reference, Rulelist
+from specwire.generator.profile.tables import Erratum
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from specwire.generator.abnf.sources import GRAMMAR
 from specwire.generator.diagnostics import SpecError
 from specwire.generator.documents.importing import Imported, import_document
 from specwire.generator.documents.profile_text import without_errata
 from specwire.generator.documents.store import write_imported
 from specwire.generator.pipeline import Compilation, compile_protocol
-from specwire.generator.sources import GRAMMAR
 
 
 def compile_document(path: Path, *, folder: Path | None = None) -> Compilation:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from specwire.generator.diagnostics import Span
 from specwire.generator.documents.blocks import Block
-from specwire.generator.frametable import Frame, FrameTable, kind_of_words, size_of_words
+from specwire.generator.documents.frametable import Frame, FrameTable, kind_of_words, size_of_words
 
 _ITEM = re.compile(r"[ \t]*[*+-][ \t]+(?P<text>\S.*)")
 _NAME = re.compile(

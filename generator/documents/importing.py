@@ -30,8 +30,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from specwire.generator.abnf import parse_grammar
-from specwire.generator.abnf_bounds import read_grammar
+from specwire.generator.abnf.lines import read_grammar
+from specwire.generator.abnf.parser import parse_grammar
+from specwire.generator.abnf.sources import GRAMMAR, read_published
+from specwire.generator.abnf.syntax import Rulelist
 from specwire.generator.diagnostics import Diagnostic, Diagnostics, Severity, Source, Span
 from specwire.generator.documents.blocks import Block, cut_blocks, whole_grammar
 from specwire.generator.documents.borrowed import report_borrowed
@@ -45,11 +47,8 @@ from specwire.generator.documents.profile_text import Proposals, edit_edition, e
 from specwire.generator.documents.prose import find_statements, fixed_values
 from specwire.generator.documents.reading import check_size, read_document, read_octets
 from specwire.generator.documents.repairs import propose_errata
-from specwire.generator.errata import read_published
-from specwire.generator.profile import Erratum, LoadedProfile, Profile, SourceDocument
-from specwire.generator.profile_file import NAME, PROFILE, load_profile
-from specwire.generator.sources import GRAMMAR
-from specwire.generator.syntax import Rulelist
+from specwire.generator.profile.reader import NAME, PROFILE, load_profile
+from specwire.generator.profile.tables import Erratum, LoadedProfile, Profile, SourceDocument
 
 _NAMELESS = re.compile(r"[ \t]*(?:[A-Za-z]:[A-Za-z][\w-]*|[*()/|\[\]]|[ \t])+$")
 _NO_GRAMMAR_HELP = (

@@ -14,14 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from specwire.generator.abnf import parse_grammar
-from specwire.generator.abnf_text import write_element
+from specwire.generator.abnf.parser import parse_grammar
+from specwire.generator.abnf.syntax import Reference, Rule, Rulelist, write_element
 from specwire.generator.diagnostics import Diagnostic, Diagnostics, Source, Span
 from specwire.generator.documents.blocks import Block
 from specwire.generator.documents.lines import PAGE_BREAK
 from specwire.generator.documents.variants import find_variants, with_idle_roles
 from specwire.generator.passes.grammar import Key, key_of, names_itself, references
-from specwire.generator.syntax import Reference, Rule, Rulelist
 
 _Definition = tuple[str, Span]
 """The definition in a normal form, and the place of the rule."""

@@ -11,9 +11,9 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from specwire.generator.abnf import parse_grammar
+from specwire.generator.abnf.parser import parse_grammar
 from specwire.generator.diagnostics import Diagnostics, Source
-from specwire.generator.dialog_text import without_titles
+from specwire.generator.documents.dialog_text import without_titles
 
 Kind = Literal["grammar", "frame table", "frame list", "dialog", "other"]
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from specwire.generator.passes.grammar import Key, key_of, names_itself, references
-from specwire.generator.syntax import (
+from specwire.generator.abnf.syntax import (
     Alternation,
     CharVal,
     Concatenation,
@@ -24,6 +23,7 @@ from specwire.generator.syntax import (
     Rule,
     Rulelist,
 )
+from specwire.generator.passes.grammar import Key, key_of, names_itself, references
 
 DEEPEST = 50
 """Maximum depth to which rules are followed to the constant at the beginning of a message."""

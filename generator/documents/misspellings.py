@@ -13,10 +13,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from specwire.generator.core_rules import core_rules
-from specwire.generator.diagnostics import Span
-from specwire.generator.passes.grammar import EXTERNALS
-from specwire.generator.syntax import (
+from specwire.generator.abnf.parser import core_rules
+from specwire.generator.abnf.syntax import (
     Alternation,
     Concatenation,
     Element,
@@ -26,6 +24,8 @@ from specwire.generator.syntax import (
     Repetition,
     Rulelist,
 )
+from specwire.generator.diagnostics import Span
+from specwire.generator.passes.grammar import EXTERNALS
 
 _SHORTEST = 5
 """Minimum number of letters of a name in which one may be wrong."""

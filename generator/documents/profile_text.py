@@ -12,10 +12,10 @@ import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from specwire.generator import toml_places
 from specwire.generator.documents.commands import ROLES
 from specwire.generator.documents.facts import Facts
-from specwire.generator.profile import Erratum, ProseStatement, SourceDocument
+from specwire.generator.profile import toml_places
+from specwire.generator.profile.tables import Erratum, ProseStatement, SourceDocument
 
 
 @dataclass(frozen=True, slots=True)

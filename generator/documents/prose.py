@@ -17,6 +17,15 @@ from itertools import accumulate
 from typing import Literal
 
 from specwire.generator import ir
+from specwire.generator.abnf.statements import (
+    NUMBER_WORDS,
+    fixed_value,
+    frame_words,
+    number_kinds,
+    quoted,
+    shown_words,
+)
+from specwire.generator.abnf.syntax import Rulelist
 from specwire.generator.diagnostics import Diagnostics, Source, Span
 from specwire.generator.documents.blocks import Block
 from specwire.generator.passes.declared import constant_of
@@ -26,16 +35,7 @@ from specwire.generator.passes.layouts import ValueLayout, words_of
 from specwire.generator.passes.nesting import check_nesting
 from specwire.generator.passes.resolve import resolve_names
 from specwire.generator.passes.types import TypeReader
-from specwire.generator.profile import LoadedProfile, Profile, ProseStatement
-from specwire.generator.statements import (
-    NUMBER_WORDS,
-    fixed_value,
-    frame_words,
-    number_kinds,
-    quoted,
-    shown_words,
-)
-from specwire.generator.syntax import Rulelist
+from specwire.generator.profile.tables import LoadedProfile, Profile, ProseStatement
 
 MAX_OF_A_KIND = 5
 """Maximum number of statements about one subject that a profile keeps."""

@@ -10,12 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from specwire.generator.abnf_lines import Places, cut_rules
-from specwire.generator.abnf_text import write_element
+from specwire.generator.abnf.lines import Places, cut_rules
+from specwire.generator.abnf.syntax import Rule, Rulelist, write_element
 from specwire.generator.diagnostics import Diagnostic, Diagnostics, Source
 from specwire.generator.documents.misspellings import speller_of
-from specwire.generator.profile import Erratum
-from specwire.generator.syntax import Rule, Rulelist
+from specwire.generator.profile.tables import Erratum
 
 _REASONS = {
     "W103": "RFC 5234 writes alternatives with a slash.",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from specwire.generator.abnf import parse_grammar
+from specwire.generator.abnf.parser import parse_grammar
 from specwire.generator.diagnostics import Diagnostics, Source
 from specwire.generator.documents.kinds import (
     DIALOG_LINE,

@@ -11,9 +11,9 @@ import os
 import shutil
 from pathlib import Path
 
+from specwire.generator.abnf.sources import GRAMMAR
 from specwire.generator.documents.importing import Imported
-from specwire.generator.profile_file import PROFILE
-from specwire.generator.sources import GRAMMAR
+from specwire.generator.profile.reader import PROFILE
 
 
 def write_imported(imported: Imported, folder: Path) -> list[Path]:

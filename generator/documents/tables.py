@@ -17,8 +17,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from specwire.generator.diagnostics import Diagnostics, Span
-from specwire.generator.frametable import Frame, FrameTable
-from specwire.generator.names import fold
+from specwire.generator.documents.frametable import Frame, FrameTable
+from specwire.generator.ir.names import fold
 
 _COUNT = r"(?P<count>\d+)(?:\s+|-)(?P<more>or\s+more\s+)?(?:frames?|parts?)\b"
 _SENTENCE = re.compile(

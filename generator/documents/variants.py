@@ -16,9 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
-from specwire.generator.abnf_text import write_element
+from specwire.generator.abnf.syntax import Concatenation, Reference, Rule, Rulelist, write_element
 from specwire.generator.passes.grammar import Key, key_of, names_itself, references
-from specwire.generator.syntax import Concatenation, Reference, Rule, Rulelist
 
 MOST_MEANINGS = 20
 """Maximum definitions of one name that are renamed; if there are more, `check` reports each definition."""

@@ -36,7 +36,7 @@ from specwire.generator.emit.python import (
 )
 from specwire.generator.emit.records import records, unions
 from specwire.generator.emit.write import Emitter, header, render
-from specwire.generator.names import snake_case
+from specwire.generator.ir.names import snake_case
 from specwire.generator.passes.shapes import readers, takes_sender
 from specwire.generator.plan import plan_of
 from specwire.generator.plan.layouts import selected

@@ -13,7 +13,7 @@ from textwrap import wrap
 from specwire.generator import ir
 from specwire.generator.emit.python import announcing_bits, fixed_size, octets_literal
 from specwire.generator.emit.write import Emitter, header, render
-from specwire.generator.names import construct_name, snake_case
+from specwire.generator.ir.names import construct_name, snake_case
 from specwire.generator.passes.shapes import weight
 
 HELPERS = ("Stack", "Trailing", "Unlike", "frame", "message")

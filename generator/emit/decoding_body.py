@@ -26,7 +26,7 @@ from specwire.generator.emit.bodies import (
 from specwire.generator.emit.local_names import LocalNames
 from specwire.generator.emit.numbers import code_in, from_octets, is_little, struct_code, struct_order
 from specwire.generator.emit.python import Lines, octets_literal
-from specwire.generator.names import constant_name
+from specwire.generator.ir.names import constant_name
 from specwire.generator.plan.layouts import announcing_bits
 from specwire.generator.support.layout import Boolean, Coding, Digits, Integer, Varint
 from specwire.generator.support.plan import (
@@ -115,6 +115,10 @@ class BodyDecoder(Visitor):
         """Number of octets at the start that the dispatch has compared."""
         self.known = 0
         """Number of octets of the frame that are known to exist."""
+        self.end = f"len({frame})"
+        """Expression for the end of the body."""
+        self.whole = True
+        """The body ends with the frame."""
         self.base = base
         self.offset = 0
         self.at = at or self.names.local("at")
@@ -138,7 +142,7 @@ class BodyDecoder(Visitor):
         self.alone = body[0] if len(body) == 1 else None
         self.visit(body)
         if not self.ended:
-            self.decoder.refuse_if(f"{self.place()} != len({self.frame})")
+            self.decoder.refuse_if(f"{self.place()} != {self.end}")
 
     def record(self, body: Body) -> str:
         """Decode the body of a record; return the expression for the position after it."""
@@ -198,7 +202,7 @@ class BodyDecoder(Visitor):
     # Runs of fixed size
 
     def fixed(self, op: Fixed) -> None:
-        whole = self.alone is op and not self.base and self.offset == 0
+        whole = self.alone is op and self.whole and not self.base and self.offset == 0
         ops = _merged(op.body)
         order = struct_order(ops)
         codes, unpacked = self._codes(ops, order)
@@ -211,7 +215,7 @@ class BodyDecoder(Visitor):
             checked = whole
         elif self.base:
             # In a loop, no other statement would detect the end of the octets.
-            self.decoder.refuse_if(f"{self.place(op.octets)} > len({self.frame})")
+            self.decoder.refuse_if(f"{self.place(op.octets)} > {self.end}")
         at = 0
         for inner in ops:
             octets = fixed_octets(inner) or 0
@@ -361,7 +365,10 @@ class BodyDecoder(Visitor):
             case Varint(order=order, maximum=maximum, signed=signed):
                 call = f"read_varint({self.frame}, {self.place()}, {maximum}, {order!r}, {signed!r})"
             case Digits(base=base, minimum=minimum, maximum=maximum, signed=signed_):
-                call = f"read_digits({self.frame}, {self.place()}, {base}, {minimum}, {maximum}, {signed_})"
+                call = (
+                    f"read_digits({self.frame}, {self.place()}, {base}, {minimum}, {maximum}, {signed_}"
+                    f"{'' if self.whole else f', {self.end}'})"
+                )
             case _:
                 raise TypeError("a number of fixed size belongs to a run")
         name = self._variable(op)
@@ -428,7 +435,7 @@ class BodyDecoder(Visitor):
         """Return the rest of the frame, but its last octets."""
         if trailer:
             begin, end = self.begin(), self.names.local("end")
-            self.lines.add(f"{end} = len({self.frame}) - {trailer}")
+            self.lines.add(f"{end} = {self.end} - {trailer}")
             self.decoder.refuse_if(f"{end} < {begin}")
             self.base, self.offset, self.inside = end, 0, True
             return f"{self.frame}[{begin} : {end}]"
@@ -436,8 +443,8 @@ class BodyDecoder(Visitor):
             if self.offset > self.known:
                 self.decoder.refuse_if(f"len({self.frame}) < {self.offset}")
         elif not self.inside:
-            self.decoder.refuse_if(f"{self.place()} > len({self.frame})")
-        return f"{self.frame}[{self.place()} :]"
+            self.decoder.refuse_if(f"{self.place()} > {self.end}")
+        return f"{self.frame}[{self.place()} : {'' if self.whole else self.end}]"
 
     def _until(self, end: bytes) -> str:
         """Advance to a text's terminator; raise at once if there is none."""
@@ -457,7 +464,7 @@ class BodyDecoder(Visitor):
 
     def loop(self, op: Loop) -> None:
         lines, item = self.lines, item_annotation(op)
-        head = f"while {self.at} < len({self.frame}):"
+        head = f"while {self.at} < {self.end}:"
         if op.count:
             number = self.less(op.count, op.plus)
             if op.minimum:
@@ -520,12 +527,12 @@ class BodyDecoder(Visitor):
         self.settle()
         kind, target = annotation_of(op), self.target(op.slot)
         self.lines.add(f"{target}: {kind} | None = None")
-        with self.lines.block(f"if {self.at} < len({self.frame}):"), self.names.scope():
+        with self.lines.block(f"if {self.at} < {self.end}:"), self.names.scope():
             self.targets[op.slot] = self.names.fresh("value", kind)
             self.visit(op.body)
             self.lines.add(f"{target} = {self.values[op.slot]}")
             if self.ended:
-                self.lines.add(f"{self.at} = len({self.frame})")
+                self.lines.add(f"{self.at} = {self.end}")
                 self.base, self.offset = self.at, 0
             self.settle()
             del self.targets[op.slot]
@@ -536,7 +543,7 @@ class BodyDecoder(Visitor):
         size = self.names.local("size")
         self._size(op, size)
         if not self.record_level:
-            self.decoder.refuse_if(f"{self.place()} + {size} != len({self.frame})")
+            self.decoder.refuse_if(f"{self.place()} + {size} != {self.end}")
             self.inside = True
             self._begin_body(op.body)
             self.visit(op.body)
@@ -545,18 +552,18 @@ class BodyDecoder(Visitor):
 
     def region(self, op: Region) -> None:
         self._inner(op.body, f"{self.place()} + {self.less(op.count, op.plus)}")
-        self.decoder.refuse_if(f"{self.at} > len({self.frame})")
-        self.inside = True
 
     def _inner(self, body: Body, end: str) -> None:
-        """Decode a body that ends at the position `end`, in a slice of its own."""
-        stop, inner = self.names.fresh("stop", "int"), self.names.fresh("body", "frame")
-        self.lines.add(f"{stop} = {end}", f"{inner} = {self.frame}[{self.place()} : {stop}]")
-        if body:
-            BodyDecoder(self.decoder, inner, view=self.view, at=self.names.fresh("at", "int")).run(body)
-        else:
-            self.decoder.refuse_if(inner)
-        self.jump(stop)
+        """Decode a body that ends at the position `end`."""
+        stop = self.names.fresh("stop", "int")
+        self.lines.add(f"{stop} = {end}")
+        self.decoder.refuse_if(f"{stop} > {self.end}")
+        inner = BodyDecoder(self.decoder, self.frame, view=self.view, base=self.base, at=self.at)
+        inner.offset, inner.targets, inner.counts = self.offset, self.targets, self.counts
+        inner.end, inner.whole, inner.inside, inner.known = stop, False, True, self.offset
+        inner._begin_body(body)
+        inner.run(body)
+        self.base, self.offset, self.inside = stop, 0, True
 
     def _size(self, op: Sized, size: str) -> None:
         """Read a size in one of its forms into the variable `size`."""

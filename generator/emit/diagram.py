@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from specwire.generator.dialogs import Dialog
+from specwire.generator.ir.dialogs import Dialog
 
 Reading = Literal["strict", "concurrent"]
 

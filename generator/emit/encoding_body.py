@@ -21,7 +21,7 @@ from specwire.generator.emit.bodies import (
 from specwire.generator.emit.local_names import LocalNames
 from specwire.generator.emit.numbers import is_little, struct_code
 from specwire.generator.emit.python import STRUCT_CODES, Lines, octets_literal
-from specwire.generator.names import constant_name
+from specwire.generator.ir.names import constant_name
 from specwire.generator.plan.layouts import announcing_bits
 from specwire.generator.support.layout import Boolean, Digits, Integer, Varint
 from specwire.generator.support.plan import (
@@ -114,6 +114,8 @@ class BodyEncoder:
         self.codes = ""
         self.arguments: list[str] = []
         self.constant = b""
+        self.start = 0
+        """Index of the first piece of the body or region."""
         self.marks: dict[str, int] = {}
         """Mark -> index of the piece after it."""
         self.checks: dict[str, tuple[int, Number]] = {}
@@ -322,12 +324,19 @@ class BodyEncoder:
             case Optional():
                 self._append(self.octets[op.slot])
             case Region(body=inside):
-                self._append(self._inside(inside))
+                self._region(inside)
             case Mark(name=name):
                 self._flush()
                 self.marks[name] = len(self.pieces)
             case Verify():
                 self._verify(op)
+
+    def _region(self, body: Body) -> None:
+        """Add the pieces of a region, which has no octets of its own."""
+        self._flush()
+        outer, self.start = self.start, len(self.pieces)
+        self.assemble(body)
+        self.start = outer
 
     def _append(self, piece: str) -> None:
         self._flush()
@@ -418,11 +427,15 @@ class BodyEncoder:
     def _pad(self, fill: bytes, multiple: int) -> None:
         """Add octets up to a multiple: the pieces before them become variables."""
         self._flush()
-        for position, piece in enumerate(self.pieces):
+        for position, piece in enumerate(self.pieces[self.start :], start=self.start):
             if piece:
                 self.pieces[position] = self._assigned(piece, "before")
-        terms = [f"len({piece})" for piece in self.pieces if piece]
-        terms += [str(fixed_octets(check)) for at, check in self.checks.values() if not self.pieces[at]]
+        terms = [f"len({piece})" for piece in self.pieces[self.start :] if piece]
+        terms += [
+            str(fixed_octets(check))
+            for at, check in self.checks.values()
+            if at >= self.start and not self.pieces[at]
+        ]
         total = " + ".join(terms) or "0"
         self.pieces.append(f"{octets_literal(fill)} * (-({total}) % {multiple})")
 

@@ -137,9 +137,9 @@ def _strays(folder: Path, files: Mapping[str, str], stale: Callable[[Path], bool
 
 
 def _visible(folder: Path) -> list[Path]:
-    """Return every path below `folder` except those of Python, compilers, editors and other runs."""
+    """Return every path below `folder` except links and files of Python, compilers, editors and other runs."""
     found = (path for path in folder.rglob("*") if path.suffix not in (".pyc", ".tmp", *COMPILED))
-    return sorted(path for path in found if not path.name.startswith("."))
+    return sorted(path for path in found if not path.name.startswith(".") and not path.is_symlink())
 
 
 def _lines(text: str) -> list[str]:

@@ -18,9 +18,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from specwire.generator import ir
-from specwire.generator.dialogs import Dialog
 from specwire.generator.emit.python import paragraph, sentence
-from specwire.generator.names import enum_name, snake_case
+from specwire.generator.ir.dialogs import Dialog
+from specwire.generator.ir.names import enum_name, snake_case
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_ -]*")
 

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from specwire.generator import ir
-from specwire.generator.dialogs import Dialog, Phase
 from specwire.generator.emit.handlers import handlers
 from specwire.generator.emit.write import Emitter, header, render
-from specwire.generator.names import attribute, constant_name
+from specwire.generator.ir.dialogs import Dialog, Phase
+from specwire.generator.ir.names import attribute, constant_name
 
 _RESERVED = frozenset({"DEFAULT", "DIALOGS", "OPEN_LIMIT", "ROLES", "TIMERS"})
 

@@ -22,7 +22,7 @@ from specwire.generator.emit.native_types import (
 )
 from specwire.generator.emit.python import announcing_bits, constant_value, default, paragraph
 from specwire.generator.emit.records import unions
-from specwire.generator.names import snake_case
+from specwire.generator.ir.names import snake_case
 from specwire.generator.passes.shapes import readers, takes_sender
 
 

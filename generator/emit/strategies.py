@@ -17,7 +17,7 @@ from specwire.generator.emit.python import annotation, frame_fields, paragraph, 
 from specwire.generator.emit.records import records
 from specwire.generator.emit.strategy_values import Values
 from specwire.generator.emit.write import Emitter, header, render
-from specwire.generator.names import attribute
+from specwire.generator.ir.names import attribute
 from specwire.generator.passes.shapes import takes_sender
 
 ABOUT = """\

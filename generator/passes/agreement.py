@@ -12,9 +12,9 @@ from itertools import pairwise
 import msgspec
 
 from specwire.generator import ir
+from specwire.generator.abnf.syntax import Rule
 from specwire.generator.diagnostics import Diagnostics
 from specwire.generator.passes.layouts import is_open, least_octets
-from specwire.generator.syntax import Rule
 
 
 def check_fields(parts: Sequence[ir.Part], rule: Rule, diagnostics: Diagnostics) -> None:
@@ -26,9 +26,7 @@ def check_fields(parts: Sequence[ir.Part], rule: Rule, diagnostics: Diagnostics)
 
 def check_run(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) -> None:
     """Report a run of fields that cannot be separated: one without an end, or one that must be alone."""
-    counted = {
-        name for field in fields if isinstance(field.type, ir.CounterType) for name in field.type.counts
-    }
+    counted = {field.type.counts[-1] for field in fields if isinstance(field.type, ir.CounterType)}
     for field, after in pairwise(fields):
         if _is_endless(field, after):
             diagnostics.error(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from specwire.generator import ir
-from specwire.generator.names import constant_name, enum_name, snake_case
+from specwire.generator.abnf.syntax import Alternation, CharVal, Element, Reference, Rule
+from specwire.generator.ir.names import constant_name, enum_name, snake_case
 from specwire.generator.passes.layouts import ValueLayout
-from specwire.generator.syntax import Alternation, CharVal, Element, Reference, Rule
 
 if TYPE_CHECKING:
     from specwire.generator.passes.types import TypeReader

@@ -10,9 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from specwire.generator.diagnostics import Diagnostics
-from specwire.generator.passes.grammar import Grammar, key_of
-from specwire.generator.syntax import (
+from specwire.generator.abnf.syntax import (
     Alternation,
     CharVal,
     Concatenation,
@@ -23,7 +21,9 @@ from specwire.generator.syntax import (
     Reference,
     Repetition,
 )
-from specwire.generator.text_expressions import Characters, unite
+from specwire.generator.abnf.text_expressions import Characters, unite
+from specwire.generator.diagnostics import Diagnostics
+from specwire.generator.passes.grammar import Grammar, key_of
 
 _BEYOND_UNICODE = 0x110000
 MAX_FOLLOWED = 50

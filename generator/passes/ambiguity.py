@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from specwire.generator.dialogs import Phase, Reply
+from specwire.generator.ir.dialogs import Phase, Reply
 
 
 def ambiguous_replies(

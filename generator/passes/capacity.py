@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from specwire.generator.abnf.syntax import Alternation, Concatenation, Element, Option, Repetition
 from specwire.generator.diagnostics import Diagnostics
 from specwire.generator.passes.grammar import Grammar
 from specwire.generator.passes.octets import Octets
-from specwire.generator.syntax import Alternation, Concatenation, Element, Option, Repetition
 
 WIDEST = 8
 """Octets of the longest length."""

@@ -1,7 +1,7 @@
 """Comparison of a document's statements in words with the layouts that are generated.
 
 ABNF defines which octets a message may have; comments and prose define their meaning. This pass compares
-those words (`specwire.generator.statements`) with the layouts, so that a contradiction is always reported:
+those words (`specwire.generator.abnf.statements`) with the layouts, so that a contradiction is always reported:
 
 - E423, W421: a comment (prose for W421) calls an integer little-endian, signed, a float or a varint, but it
   is generated as another kind of number. Comments of the integer's own rule are read, those of others are not.
@@ -21,13 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from specwire.generator import ir
-from specwire.generator.diagnostics import Span
-from specwire.generator.names import fold
-from specwire.generator.passes.declared import constant_of, says_type
-from specwire.generator.passes.grammar import EXTERNALS, references, strings
-from specwire.generator.passes.layouts import ValueLayout, is_open
-from specwire.generator.passes.types import TypeReader
-from specwire.generator.statements import (
+from specwire.generator.abnf.statements import (
     BYTE_ORDER,
     NUMBER_WORDS,
     SIGNED,
@@ -40,7 +34,13 @@ from specwire.generator.statements import (
     shown_words,
     size_words,
 )
-from specwire.generator.syntax import CharVal, Rule
+from specwire.generator.abnf.syntax import CharVal, Rule
+from specwire.generator.diagnostics import Span
+from specwire.generator.ir.names import fold
+from specwire.generator.passes.declared import constant_of, says_type
+from specwire.generator.passes.grammar import EXTERNALS, references, strings
+from specwire.generator.passes.layouts import ValueLayout, is_open
+from specwire.generator.passes.types import TypeReader
 
 MAX_STATEMENTS = 10
 """Maximum number of statements about frames that are reported."""

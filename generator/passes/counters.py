@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from specwire.generator import ir
-from specwire.generator.names import fold, snake_case
-from specwire.generator.profile import NOTHING_SAID, TypeHint
+from specwire.generator.abnf.syntax import Reference, Rule
+from specwire.generator.ir.names import fold, snake_case
+from specwire.generator.profile.tables import NOTHING_SAID, TypeHint
 from specwire.generator.support.checksums import ALGORITHMS, OCTETS
-from specwire.generator.syntax import Reference, Rule
 
 if TYPE_CHECKING:
     from specwire.generator.passes.types import TypeReader
@@ -41,7 +41,6 @@ class _Run:
         self.reader = reader
         self.fields = fields
         self.rule = rule
-        self.counted: set[str] = set()
 
     def hint(self, field: ir.Field) -> TypeHint:
         if field.rule is None:
@@ -52,7 +51,9 @@ class _Run:
         self.fields[position] = structs.replace(self.fields[position], type=type)
 
     def fault(self, field: ir.Field, message: str, help: str) -> None:
-        self.reader.fault("E431", self.reader.profile.place("types", field.rule or field.name), message, help)
+        key = "counts" if self.hint(field).counts else "checksum"
+        place = self.reader.profile.place("types", field.rule or field.name, key)
+        self.reader.fault("E431", place, message, help)
 
     # Counters
 
@@ -89,10 +90,26 @@ class _Run:
             )
             return
         counted = tuple(self.fields[at].name for at in found)
+        if self._overlaps(counted):
+            self.fault(
+                field,
+                f"'{field.name}' counts only some of the fields that another number of '{self.rule}' counts",
+                "one number must count all fields that the other counts, or none of them",
+            )
+            return
         self.retype(position, ir.CounterType(number, counted, plus))
-        self.counted |= set(counted)
         if len(found) == 1:
             self._count_itself(found[0])
+
+    def _overlaps(self, names: Sequence[str]) -> bool:
+        """Whether another counter counts some but not all of the fields, or the same ones."""
+        mine = set(names)
+        for field in self.fields:
+            if isinstance(field.type, ir.CounterType) and field.type.counts != (ALL,):
+                other = set(field.type.counts)
+                if mine & other and (mine == other or not (mine < other or other < mine)):
+                    return True
+        return False
 
     def _count_itself(self, position: int) -> None:
         """Give an open value that is counted alone the length or the count of its counter."""
@@ -173,13 +190,27 @@ class _Run:
                     pass
                 case _:
                     continue
-            behind = self.fields[position + 1 :]
+            behind = self._behind(position)
             sizes = [_fixed(other.type) for other in behind if not other.optional]
-            if field.optional or field.name in self.counted or len(sizes) < len(behind) or not behind:
+            if field.optional or len(sizes) < len(behind) or not behind:
                 continue
             if None not in sizes:
                 length = ir.Length("rest", sum(size or 0 for size in sizes))
                 self.retype(position, structs.replace(field.type, length=length))
+
+    def _behind(self, position: int) -> list[ir.Field]:
+        """Return the fields after one: those that the narrowest number around it counts, or all of the run."""
+        name = self.fields[position].name
+        around = [
+            field.type.counts
+            for field in self.fields
+            if isinstance(field.type, ir.CounterType) and name in field.type.counts
+        ]
+        behind = self.fields[position + 1 :]
+        if around:
+            narrowest = min(around, key=len)
+            behind = [field for field in behind if field.name in narrowest]
+        return behind
 
 
 def _count(type: ir.Type) -> ir.CountType | None:

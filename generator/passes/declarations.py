@@ -14,12 +14,12 @@ from difflib import get_close_matches
 from typing import get_args
 
 from specwire.generator import ir
+from specwire.generator.abnf.syntax import Rule
 from specwire.generator.diagnostics import Diagnostics
-from specwire.generator.names import PACKAGE_NAMES, constant_name, fold
+from specwire.generator.ir.names import PACKAGE_NAMES, constant_name, fold
 from specwire.generator.passes.grammar import Grammar, references
-from specwire.generator.profile import LoadedProfile, TypeHint
+from specwire.generator.profile.tables import LoadedProfile, TypeHint
 from specwire.generator.support.errors import Kind
-from specwire.generator.syntax import Rule
 
 KINDS: tuple[str, ...] = get_args(Kind)
 """The kinds of a DecodeError."""

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import structs
 
 from specwire.generator import ir
-from specwire.generator.names import constant_name
+from specwire.generator.abnf.syntax import Concatenation, Element, Option, Repetition, Rule
+from specwire.generator.ir.names import constant_name
 from specwire.generator.passes.alternations import LARGEST_INTEGER, name_enum
-from specwire.generator.profile import TypeHint
-from specwire.generator.syntax import Concatenation, Element, Option, Repetition, Rule
+from specwire.generator.profile.tables import TypeHint
 
 if TYPE_CHECKING:
     from specwire.generator.passes.types import TypeReader

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from specwire.generator import ir
-from specwire.generator.names import constant_name
+from specwire.generator.ir.names import constant_name
 
 
 class Misfit(ValueError):

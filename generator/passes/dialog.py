@@ -23,8 +23,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from specwire.generator.abnf.syntax import Rule
 from specwire.generator.diagnostics import Diagnostics, Source, Span
-from specwire.generator.dialogs import Concurrent, Dialog, DialogSettings, State, Transition
+from specwire.generator.ir.dialogs import Concurrent, Dialog, DialogSettings, State, Transition
 from specwire.generator.passes.automata import (
     Automaton,
     Many,
@@ -40,7 +41,6 @@ from specwire.generator.passes.dialog_rules import DialogReader, fold
 from specwire.generator.passes.lifecycle import has_group, read_concurrently
 from specwire.generator.passes.resolve import Grammar
 from specwire.generator.passes.states import START, USE, name_states
-from specwire.generator.syntax import Rule
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*\Z")
 

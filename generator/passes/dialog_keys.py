@@ -14,8 +14,8 @@ from difflib import get_close_matches
 
 from specwire.generator import ir
 from specwire.generator.diagnostics import Diagnostics
-from specwire.generator.dialogs import Dialog, DialogSettings
-from specwire.generator.profile import LoadedProfile
+from specwire.generator.ir.dialogs import Dialog, DialogSettings
+from specwire.generator.profile.tables import LoadedProfile
 
 Fields = Mapping[str, ir.Field]
 

@@ -18,14 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from specwire.generator.abnf.syntax import Alternation, Concatenation, Element, Reference, Rule
 from specwire.generator.diagnostics import Diagnostics
-from specwire.generator.dialogs import Dialog, DialogSettings
-from specwire.generator.names import fold
+from specwire.generator.ir.dialogs import Dialog, DialogSettings
+from specwire.generator.ir.names import fold
 from specwire.generator.passes.automata import Steps
 from specwire.generator.passes.dialog import build_dialogs
 from specwire.generator.passes.grammar import Grammar, dialog_parts, references
-from specwire.generator.profile import LoadedProfile
-from specwire.generator.syntax import Alternation, Concatenation, Element, Reference, Rule
+from specwire.generator.profile.tables import LoadedProfile
 
 _ERRORS = frozenset({"error", "errors"})
 

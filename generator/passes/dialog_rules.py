@@ -14,10 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
-from specwire.generator.diagnostics import Diagnostics, Span
-from specwire.generator.passes.automata import EMPTY, Chain, Choice, Many, Regex, Symbol
-from specwire.generator.passes.resolve import Grammar
-from specwire.generator.syntax import (
+from specwire.generator.abnf.syntax import (
     Alternation,
     Concatenation,
     Element,
@@ -26,6 +23,9 @@ from specwire.generator.syntax import (
     Repetition,
     Rule,
 )
+from specwire.generator.diagnostics import Diagnostics, Span
+from specwire.generator.passes.automata import EMPTY, Chain, Choice, Many, Regex, Symbol
+from specwire.generator.passes.resolve import Grammar
 
 MAX_COUNT = 16
 """Highest count of a repetition."""

@@ -15,13 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from specwire.generator.diagnostics import Diagnostics
-from specwire.generator.names import fold
-from specwire.generator.passes.alternations import LARGEST_INTEGER
-from specwire.generator.passes.grammar import Grammar
-from specwire.generator.passes.octets import Octets
-from specwire.generator.profile import LoadedProfile
-from specwire.generator.syntax import (
+from specwire.generator.abnf.syntax import (
     Alternation,
     Concatenation,
     Element,
@@ -30,6 +24,12 @@ from specwire.generator.syntax import (
     Repetition,
     Rule,
 )
+from specwire.generator.diagnostics import Diagnostics
+from specwire.generator.ir.names import fold
+from specwire.generator.passes.alternations import LARGEST_INTEGER
+from specwire.generator.passes.grammar import Grammar
+from specwire.generator.passes.octets import Octets
+from specwire.generator.profile.tables import LoadedProfile
 
 MAX_FIELDS = 1_000
 """Most fields of one message. The largest message of the known protocols has 24."""

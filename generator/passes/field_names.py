@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import msgspec
 
 from specwire.generator import ir
+from specwire.generator.abnf.syntax import Rule
 from specwire.generator.diagnostics import Diagnostics
-from specwire.generator.names import attribute
-from specwire.generator.syntax import Rule
+from specwire.generator.ir.names import attribute
 
 
 def distinct(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) -> tuple[ir.Field, ...]:

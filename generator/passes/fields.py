@@ -16,14 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from specwire.generator import ir
-from specwire.generator.names import attribute, constant_name, snake_case
-from specwire.generator.passes.counters import ALL
-from specwire.generator.passes.defaults import Misfit, read_default
-from specwire.generator.passes.delimited import end_texts
-from specwire.generator.passes.layouts import ChoiceLayout, FieldsLayout, ValueLayout, words_of
-from specwire.generator.passes.runs import Group, group_elements
-from specwire.generator.profile import NOTHING_SAID, MessageTable, TypeHint
-from specwire.generator.syntax import (
+from specwire.generator.abnf.syntax import (
     Alternation,
     CharVal,
     Concatenation,
@@ -34,6 +27,13 @@ from specwire.generator.syntax import (
     Repetition,
     Rule,
 )
+from specwire.generator.ir.names import attribute, constant_name, snake_case
+from specwire.generator.passes.counters import ALL
+from specwire.generator.passes.defaults import Misfit, read_default
+from specwire.generator.passes.delimited import end_texts
+from specwire.generator.passes.layouts import ChoiceLayout, FieldsLayout, ValueLayout, words_of
+from specwire.generator.passes.runs import Group, group_elements
+from specwire.generator.profile.tables import NOTHING_SAID, MessageTable, TypeHint
 
 if TYPE_CHECKING:
     from specwire.generator.passes.types import TypeReader

@@ -14,8 +14,8 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Literal
 
-from specwire.generator.core_rules import core_rules
-from specwire.generator.syntax import (
+from specwire.generator.abnf.parser import core_rules
+from specwire.generator.abnf.syntax import (
     Alternation,
     CharVal,
     Comment,

@@ -19,8 +19,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from specwire.generator import ir
+from specwire.generator.abnf.syntax import Concatenation, Element, Reference, Repetition, Rule
 from specwire.generator.diagnostics import Diagnostics
-from specwire.generator.names import class_name, fold
+from specwire.generator.ir.names import class_name, fold
 from specwire.generator.passes.agreement import check_fields, check_parts, without_idle_flags
 from specwire.generator.passes.counters import derive_fields
 from specwire.generator.passes.field_names import distinct
@@ -29,8 +30,7 @@ from specwire.generator.passes.layouts import ChoiceLayout, FieldsLayout, ValueL
 from specwire.generator.passes.presence import Flags
 from specwire.generator.passes.slots import Slot, open_slots
 from specwire.generator.passes.types import TypeReader
-from specwire.generator.profile import MessageTable
-from specwire.generator.syntax import Concatenation, Element, Reference, Repetition, Rule
+from specwire.generator.profile.tables import MessageTable
 
 FRAME_WORDS = "zeromq frame"
 """Words in the comment of a rule that make it a separate frame."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from specwire.generator import ir
-from specwire.generator.syntax import Alternation, Comment, Element, Rule
+from specwire.generator.abnf.syntax import Alternation, Comment, Element, Rule
 
 REST = ir.Length("rest")
 
@@ -66,7 +66,7 @@ def ends(fields: Iterable[ir.Field]) -> bool:
             case ir.SizeType():
                 return True
             case ir.CounterType(counts=counts):
-                counted |= set(counts)
+                counted.add(counts[-1])
         if (is_open(field.type) and field.name not in counted) or field.optional:
             return False
     return True

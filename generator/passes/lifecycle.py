@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from specwire.generator.dialogs import Concurrent, Phase, Reply, Start, Transition
+from specwire.generator.ir.dialogs import Concurrent, Phase, Reply, Start, Transition
 from specwire.generator.passes.ambiguity import ambiguous_replies
 from specwire.generator.passes.automata import (
     EMPTY,

@@ -12,10 +12,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
+from specwire.generator.abnf.syntax import (
+    Alternation,
+    Concatenation,
+    Element,
+    NumVal,
+    Option,
+    Repetition,
+    Rule,
+)
 from specwire.generator.diagnostics import Diagnostics
 from specwire.generator.passes.grammar import Grammar, references
 from specwire.generator.passes.octets import MAX_DEPTH, Octets
-from specwire.generator.syntax import Alternation, Concatenation, Element, NumVal, Option, Repetition, Rule
 
 MAX_REPEAT = 2**31 - 1
 """Maximum number of octets or elements of a value on the wire."""

@@ -15,8 +15,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar
 
-from specwire.generator.passes.resolve import Grammar
-from specwire.generator.syntax import (
+from specwire.generator.abnf.syntax import (
     Alternation,
     CharVal,
     Concatenation,
@@ -27,6 +26,7 @@ from specwire.generator.syntax import (
     Reference,
     Repetition,
 )
+from specwire.generator.passes.resolve import Grammar
 
 MAX_DEPTH = 100
 """Maximum nesting of elements, through rules; `specwire.generator.passes.nesting` rejects deeper messages."""

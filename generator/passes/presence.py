@@ -16,10 +16,10 @@ from operator import or_
 import msgspec
 
 from specwire.generator import ir
-from specwire.generator.names import constant_name, fold
+from specwire.generator.abnf.syntax import Alternation, Concatenation, Element, Option, Repetition, Rule
+from specwire.generator.ir.names import constant_name, fold
 from specwire.generator.passes.grammar import references
 from specwire.generator.passes.types import TypeReader
-from specwire.generator.syntax import Alternation, Concatenation, Element, Option, Repetition, Rule
 
 STEM = 4
 """Minimum number of first letters that the names of a flag and of its part share, if they differ."""

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from specwire.generator import ir
-from specwire.generator.names import class_name, snake_case
+from specwire.generator.abnf.syntax import Alternation, Concatenation, Element, Reference, Rule
+from specwire.generator.ir.names import class_name, snake_case
 from specwire.generator.passes.agreement import check_run
 from specwire.generator.passes.counters import derive_fields
 from specwire.generator.passes.field_names import distinct
 from specwire.generator.passes.fields import FieldReader
 from specwire.generator.passes.layouts import words_of
-from specwire.generator.profile import MessageTable
-from specwire.generator.syntax import Alternation, Concatenation, Element, Reference, Rule
+from specwire.generator.profile.tables import MessageTable
 
 if TYPE_CHECKING:
     from specwire.generator.passes.types import TypeReader

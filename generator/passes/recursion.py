@@ -13,9 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 
-from specwire.generator.diagnostics import Diagnostics
-from specwire.generator.passes.grammar import Grammar, references
-from specwire.generator.syntax import (
+from specwire.generator.abnf.syntax import (
     Alternation,
     CharVal,
     Concatenation,
@@ -25,6 +23,8 @@ from specwire.generator.syntax import (
     Repetition,
     Rule,
 )
+from specwire.generator.diagnostics import Diagnostics
+from specwire.generator.passes.grammar import Grammar, references
 
 MAX_NAMES = 8
 """Maximum number of rules of a cycle that are named."""

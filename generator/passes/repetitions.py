@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from specwire.generator import ir
+from specwire.generator.abnf.syntax import Alternation, Concatenation, Element, Reference, Repetition, Rule
 from specwire.generator.passes.layouts import FieldsLayout, ValueLayout, is_open, least_octets
-from specwire.generator.profile import TypeHint
-from specwire.generator.syntax import Alternation, Concatenation, Element, Reference, Repetition, Rule
+from specwire.generator.profile.tables import TypeHint
 
 if TYPE_CHECKING:
     from specwire.generator.passes.types import TypeReader

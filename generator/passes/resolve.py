@@ -21,8 +21,18 @@ from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import PurePath
 
-from specwire.generator.abnf_dialect import Dialect
-from specwire.generator.core_rules import core_rules
+from specwire.generator.abnf.dialect import Dialect
+from specwire.generator.abnf.parser import core_rules
+from specwire.generator.abnf.syntax import (
+    Alternation,
+    Concatenation,
+    Element,
+    Option,
+    Reference,
+    Repetition,
+    Rule,
+    Rulelist,
+)
 from specwire.generator.diagnostics import Diagnostics, Span
 from specwire.generator.passes.alternatives import check_alternatives
 from specwire.generator.passes.grammar import (
@@ -37,16 +47,6 @@ from specwire.generator.passes.grammar import (
 )
 from specwire.generator.passes.recursion import check_recursion
 from specwire.generator.passes.unused import check_unused
-from specwire.generator.syntax import (
-    Alternation,
-    Concatenation,
-    Element,
-    Option,
-    Reference,
-    Repetition,
-    Rule,
-    Rulelist,
-)
 
 __all__ = ["Grammar", "resolve_names"]
 

@@ -14,11 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from specwire.generator.diagnostics import Diagnostics
-from specwire.generator.passes.grammar import Grammar, is_made_of_names, references
-from specwire.generator.passes.octets import MAX_DEPTH, Octets
-from specwire.generator.profile import LoadedProfile
-from specwire.generator.syntax import (
+from specwire.generator.abnf.syntax import (
     Alternation,
     Concatenation,
     Element,
@@ -27,6 +23,10 @@ from specwire.generator.syntax import (
     Repetition,
     Rule,
 )
+from specwire.generator.diagnostics import Diagnostics
+from specwire.generator.passes.grammar import Grammar, is_made_of_names, references
+from specwire.generator.passes.octets import MAX_DEPTH, Octets
+from specwire.generator.profile.tables import LoadedProfile
 
 
 def find_messages(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnostics) -> Sequence[Rule]:

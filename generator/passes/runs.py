@@ -16,10 +16,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from specwire.generator import ir
-from specwire.generator.passes.grammar import references
-from specwire.generator.passes.layouts import FieldsLayout, ValueLayout, is_open
-from specwire.generator.passes.sizes import is_size_name, read_forms, shaped_forms
-from specwire.generator.syntax import (
+from specwire.generator.abnf.syntax import (
     Alternation,
     CharVal,
     Concatenation,
@@ -29,6 +26,9 @@ from specwire.generator.syntax import (
     Reference,
     Repetition,
 )
+from specwire.generator.passes.grammar import references
+from specwire.generator.passes.layouts import FieldsLayout, ValueLayout, is_open
+from specwire.generator.passes.sizes import is_size_name, read_forms, shaped_forms
 
 if TYPE_CHECKING:
     from specwire.generator.passes.types import TypeReader

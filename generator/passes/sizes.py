@@ -13,9 +13,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from specwire.generator import ir
+from specwire.generator.abnf.syntax import Alternation, Concatenation, Element, Reference
 from specwire.generator.passes.alternatives import alternations_in
 from specwire.generator.passes.grammar import references
-from specwire.generator.syntax import Alternation, Concatenation, Element, Reference
 
 if TYPE_CHECKING:
     from specwire.generator.passes.types import TypeReader

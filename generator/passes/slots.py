@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from specwire.generator.syntax import Alternation, Concatenation, Element, Option
+from specwire.generator.abnf.syntax import Alternation, Concatenation, Element, Option
 
 
 @dataclass(frozen=True, slots=True)

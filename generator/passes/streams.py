@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from specwire.generator import ir
 from specwire.generator.diagnostics import Diagnostics
 from specwire.generator.passes.heads import find_units
-from specwire.generator.profile import LoadedProfile
+from specwire.generator.profile.tables import LoadedProfile
 
 
 def find_stream(

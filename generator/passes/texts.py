@@ -11,11 +11,11 @@ import re
 from typing import TYPE_CHECKING
 
 from specwire.generator import ir
+from specwire.generator.abnf.syntax import Concatenation, Element, Repetition, Rule
 from specwire.generator.passes import declared
 from specwire.generator.passes.layouts import REST, ValueLayout
 from specwire.generator.passes.octets import MAX_PATTERN
-from specwire.generator.profile import TypeHint
-from specwire.generator.syntax import Concatenation, Element, Repetition, Rule
+from specwire.generator.profile.tables import TypeHint
 
 if TYPE_CHECKING:
     from specwire.generator.passes.types import TypeReader

@@ -35,8 +35,18 @@ from typing import Generic, TypeVar
 from msgspec import structs
 
 from specwire.generator import ir
+from specwire.generator.abnf.statements import FLOAT, SIGNED, is_little_endian, number_kinds
+from specwire.generator.abnf.syntax import (
+    Alternation,
+    CharVal,
+    Concatenation,
+    Element,
+    Reference,
+    Repetition,
+    Rule,
+)
 from specwire.generator.diagnostics import Diagnostics, Span
-from specwire.generator.names import fold
+from specwire.generator.ir.names import fold
 from specwire.generator.passes import declared
 from specwire.generator.passes.alternations import LARGEST_INTEGER, read_alternation
 from specwire.generator.passes.layouts import (
@@ -55,18 +65,8 @@ from specwire.generator.passes.runs import counts, varies
 from specwire.generator.passes.sizes import find_forms, forms_of, is_size_name, names_sizes, read_forms
 from specwire.generator.passes.texts import read_text
 from specwire.generator.passes.uses import find_bits, find_counts
-from specwire.generator.profile import NOTHING_SAID, LoadedProfile, TypeHint
-from specwire.generator.profile_values import WIDTHS
-from specwire.generator.statements import FLOAT, SIGNED, is_little_endian, number_kinds
-from specwire.generator.syntax import (
-    Alternation,
-    CharVal,
-    Concatenation,
-    Element,
-    Reference,
-    Repetition,
-    Rule,
-)
+from specwire.generator.profile.tables import NOTHING_SAID, LoadedProfile, TypeHint
+from specwire.generator.profile.value_checks import WIDTHS
 
 INTEGER_WORDS = re.compile(
     r"\b(integer|number|numeric|network (byte )?order|big.endian|time|count)\b", re.IGNORECASE

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from specwire.generator import ir
+from specwire.generator.abnf.syntax import CharVal, NumVal
 from specwire.generator.diagnostics import Diagnostics
-from specwire.generator.names import fold
+from specwire.generator.ir.names import fold
 from specwire.generator.passes.grammar import Grammar, key_of, references
-from specwire.generator.profile import Profile
-from specwire.generator.syntax import CharVal, NumVal
+from specwire.generator.profile.tables import Profile
 
 
 def check_unused(grammar: Grammar, roots: Collection[str], diagnostics: Diagnostics) -> None:

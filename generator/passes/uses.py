@@ -8,9 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from specwire.generator.abnf.syntax import (
+    Alternation,
+    Concatenation,
+    Element,
+    Option,
+    Reference,
+    Repetition,
+    Rule,
+)
 from specwire.generator.passes.grammar import Grammar
 from specwire.generator.passes.octets import Octets
-from specwire.generator.syntax import Alternation, Concatenation, Element, Option, Reference, Repetition, Rule
 
 
 def find_bits(grammar: Grammar, octets: Octets) -> dict[str, list[Rule]]:

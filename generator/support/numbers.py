@@ -67,12 +67,22 @@ def write_varint(
 
 
 def read_digits(
-    octets: bytes | memoryview, at: int, base: Literal[10, 16], minimum: int, maximum: int, signed: bool
+    octets: bytes | memoryview,
+    at: int,
+    base: Literal[10, 16],
+    minimum: int,
+    maximum: int,
+    signed: bool,
+    stop: int | None = None,
 ) -> tuple[int, int]:
-    """Read digits up to the first octet that is none, at most `maximum` of them; a signed number may be negative."""
+    """Read digits up to the first octet that is none, at most `maximum` of them and none from `stop` on.
+
+    A signed number may be negative.
+    """
     start = at + 1 if signed and octets[at] == 0x2D else at
     digits, end = _DIGITS[base], start
-    while end < len(octets) and end - start < maximum and octets[end] in digits:
+    last = len(octets) if stop is None else stop
+    while end < last and end - start < maximum and octets[end] in digits:
         end += 1
     if end - start < minimum:
         raise ValueError(f"fewer than {minimum} digits")

@@ -50,7 +50,7 @@ def _lines_of(error: ConfigurationError) -> dict[Keys, int]:
     # What is no regular file, such as a pipe, has been read to its end.
     if error.file is None or not error.file.is_file() or not any(fault.keys for fault in error.faults):
         return {}
-    from specwire.generator.toml_places import find_places
+    from specwire.generator.profile.toml_places import find_places
 
     try:
         text = error.file.read_text(encoding="utf-8").replace("\r\n", "\n")

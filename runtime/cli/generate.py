@@ -115,24 +115,32 @@ class Plan:
 
     folder: Path
     files: Mapping[str, str]
+    links: Mapping[str, str]
+    """Links to the support library by name; none but in specwire's own folder."""
     stale: Callable[[Path], bool]
 
     def write(self) -> list[str]:
         """Write what is not there yet, remove what is stale; return the paths that changed."""
         from specwire.generator.emit.files import replace_files
-        from specwire.generator.packages import is_generated
+        from specwire.generator.packages import is_generated, replace_links
 
-        changed = replace_files(self.folder, self.files, owned=is_generated, stale=self.stale)
+        changed = replace_links(self.folder, self.links)
+        changed += replace_files(self.folder, self.files, owned=is_generated, stale=self.stale)
         return [str(path) for path in changed]
 
     def drift(self, *, strict: bool) -> list[str]:
         """Return what would change, a diff for each file; `strict`: modules that specwire never wrote, too."""
         from specwire.generator.emit.files import differences
+        from specwire.generator.packages import wrong_links
 
         def stale(path: Path) -> bool:
             return (strict and path.suffix == ".py") or self.stale(path)
 
-        return differences(self.folder, self.files, stale=stale)
+        links = [
+            f"--- {path}\n+++ {path} ({f'link to {target}' if target else 'no link'})\n"
+            for path, target in wrong_links(self.folder, self.links).items()
+        ]
+        return links + differences(self.folder, self.files, stale=stale)
 
 
 def make_plan(
@@ -140,15 +148,15 @@ def make_plan(
 ) -> Plan:
     """Return what the packages of `names` (all where empty) in `folder` shall be.
 
-    With `whole` the folder holds what `grammars` gives and nothing else that specwire wrote. The modules
-    that all packages share are written into specwire's own folder only; everybody else has them with the
+    With `whole` the folder holds what `grammars` gives and nothing else that specwire wrote. Only
+    specwire's own folder has links to the support library; all other packages import it from the
     installed specwire.
 
     Raises:
         SpecError: a grammar or a template has a fault.
         TargetError: there is no such target, or a plug-in is at fault.
     """
-    from specwire.generator.packages import package_files, support_files, written_for
+    from specwire.generator.packages import package_files, support_links, written_for
     from specwire.generator.targets import choose_targets
 
     targets = choose_targets(selection.targets)
@@ -162,12 +170,11 @@ def make_plan(
         compilations=compilations.values(),
         overview=not names,
     )
-    if whole and (grammars.resolve().parent / "generator" / "support").is_dir():
-        shared = support_files()
-        for name in compilations:
-            if shared.keys() & {f"{name}.py", f"{name}/__init__.py"}:
-                fail(f"{name!r} is a module that all packages share: give the protocol another name")
-        files = shared | files
+    support = grammars.resolve().parent / "generator" / "support"
+    links = support_links(support) if whole and support.is_dir() else {}
+    for name in compilations:
+        if links.keys() & {name, f"{name}.py", f"{name}.pyx"}:
+            fail(f"{name!r} is a module that all packages share: give the protocol another name")
     # Those that were asked for, and the default ones where all of them are written.
     tidied = {target.name for target in targets if not target.emitter.default}
     tidied |= set() if partial else {""}
@@ -176,7 +183,7 @@ def make_plan(
         inside = whole or path.relative_to(folder).parts[0] in compilations
         return inside and written_for(path) in tidied
 
-    return Plan(folder, files, stale)
+    return Plan(folder, files, links, stale)
 
 
 def compile_named(folders: Sequence[Path]) -> dict[str, Compilation]:

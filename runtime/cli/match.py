@@ -16,10 +16,10 @@ from specwire.runtime.cli.grammars import GrammarsOption, grammars_folder, proto
 from specwire.runtime.log.text import show
 
 if TYPE_CHECKING:
+    from specwire.generator.abnf.syntax import Reference, Rulelist
+    from specwire.generator.abnf.text_automaton import Match
     from specwire.generator.diagnostics import Diagnostics
     from specwire.generator.passes.grammar import Grammar
-    from specwire.generator.syntax import Reference, Rulelist
-    from specwire.generator.text_automaton import Match
 
 EXIT_STATUSES = "Exit status: 0; 1 where the text does not match; 2 for usage and a faulty grammar."
 
@@ -82,8 +82,8 @@ def match_rule(grammar: Grammar, shown: str, rule: str, text: str) -> Match:
         SpecError: the rule cannot be matched against.
         CommandError: there is no such rule.
     """
+    from specwire.generator.abnf.text_rules import compile_text_rule
     from specwire.generator.diagnostics import Diagnostics, SpecError
-    from specwire.generator.text_rules import compile_text_rule
 
     reference = _reference(rule)
     if not grammar.find(reference) and not grammar.core(reference):
@@ -128,8 +128,8 @@ def read_rules_of(grammar: str, dialect: Notation) -> Grammar:
 
 
 def _read_file(grammar: str, dialect: Notation, diagnostics: Diagnostics) -> list[Rulelist]:
-    from specwire.generator.abnf import parse_grammar
-    from specwire.generator.abnf_bounds import read_grammar
+    from specwire.generator.abnf.lines import read_grammar
+    from specwire.generator.abnf.parser import parse_grammar
     from specwire.generator.diagnostics import Source
 
     if grammar == STANDARD_INPUT:
@@ -141,8 +141,8 @@ def _read_file(grammar: str, dialect: Notation, diagnostics: Diagnostics) -> lis
 
 
 def _read_folder(grammar: str, dialect: Notation, diagnostics: Diagnostics) -> list[Rulelist]:
-    from specwire.generator.profile_file import load_profile
-    from specwire.generator.sources import GRAMMAR, read_rules
+    from specwire.generator.abnf.sources import GRAMMAR, read_rules
+    from specwire.generator.profile.reader import load_profile
 
     folder = Path(grammar)
     if dialect is not Notation.ZEROMQ:
@@ -154,8 +154,8 @@ def _read_folder(grammar: str, dialect: Notation, diagnostics: Diagnostics) -> l
 
 
 def _reference(rule: str) -> Reference:
+    from specwire.generator.abnf.syntax import Reference
     from specwire.generator.diagnostics import Source, Span
-    from specwire.generator.syntax import Reference
 
     role, name = re.fullmatch(r"(?:([A-Za-z]):)?(.*)", rule, re.DOTALL).groups()  # type: ignore[union-attr]
     return Reference(name, role, Span(Source("RULE", rule), 1, 1, 1, len(rule) + 1))

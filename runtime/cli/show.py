@@ -14,9 +14,9 @@ from specwire.runtime.cli.grammars import GrammarsOption, compile_all, grammars_
 from specwire.runtime.cli.show_machine import Format, ReadingName, show_machine
 
 if TYPE_CHECKING:
+    from specwire.generator.abnf.syntax import Rule
     from specwire.generator.documents.blocks import Block
     from specwire.generator.pipeline import Compilation
-    from specwire.generator.syntax import Rule
 
 
 class Step(StrEnum):
@@ -166,8 +166,7 @@ def _printable(text: str) -> str:
 
 def show_rules(compiled: Compilation, *, json: bool) -> None:
     """Print the rules that names resolve to: the published ones, mended, and those of the profile."""
-    from specwire.generator.abnf_text import write_grammar
-    from specwire.generator.syntax import Rulelist
+    from specwire.generator.abnf.syntax import Rulelist, write_grammar
 
     rules = compiled.grammar.rules
     if json:
@@ -177,7 +176,7 @@ def show_rules(compiled: Compilation, *, json: bool) -> None:
 
 
 def _rule_as_json(rule: Rule) -> dict[str, Any]:
-    from specwire.generator.abnf_text import write_element
+    from specwire.generator.abnf.syntax import write_element
 
     return {
         "rule": str(rule),

@@ -11,8 +11,8 @@ from specwire.runtime.cli.console import fail, new_table, output, print_json
 
 if TYPE_CHECKING:
     from specwire.generator import ir
-    from specwire.generator.dialogs import Dialog
     from specwire.generator.emit.diagram import Edge, Reading
+    from specwire.generator.ir.dialogs import Dialog
 
 
 class Format(StrEnum):

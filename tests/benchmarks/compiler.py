@@ -28,16 +28,16 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from specwire.generator import packages
-from specwire.generator.abnf import parse_grammar
+from specwire.generator.abnf.parser import parse_grammar
+from specwire.generator.abnf.sources import read_rules
+from specwire.generator.abnf.syntax import Rulelist
 from specwire.generator.diagnostics import Diagnostics, Source, SpecError
 from specwire.generator.documents.importing import import_document
 from specwire.generator.passes.resolve import resolve_names
 from specwire.generator.pipeline import compile_protocol
-from specwire.generator.profile_file import load_profile
-from specwire.generator.sources import read_rules
-from specwire.generator.syntax import Rulelist
+from specwire.generator.profile.reader import load_profile
+from tests.generator.abnf.test_conformance import MODULES, rules_of
 from tests.generator.hostile import HOSTILE
-from tests.generator.test_abnf_conformance import MODULES, rules_of
 
 LEAST_RATIO = 40.0
 ROUNDS = 3

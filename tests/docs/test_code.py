@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from specwire.generator.abnf import parse_grammar
+from specwire.generator.abnf.parser import parse_grammar
 from specwire.generator.diagnostics import Diagnostics, Source
 from tests.docs.page import Block, blocks
 from tests.docs.session import ROOT

@@ -7,14 +7,13 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
-from specwire.generator.abnf import parse_grammar
-from specwire.generator.abnf_dialect import Dialect
-from specwire.generator.abnf_text import write_grammar
+from specwire.generator.abnf.dialect import Dialect
+from specwire.generator.abnf.parser import parse_grammar
+from specwire.generator.abnf.syntax import Rulelist, write_grammar
 from specwire.generator.diagnostics import Diagnostic, Diagnostics, Source, SpecError, render_all
+from specwire.generator.documents.frametable import parse_frame_table
 from specwire.generator.documents.importing import import_document
-from specwire.generator.frametable import parse_frame_table
-from specwire.generator.profile_file import load_profile
-from specwire.generator.syntax import Rulelist
+from specwire.generator.profile.reader import load_profile
 from tests.fuzz.codecs import demand
 
 

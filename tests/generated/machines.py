@@ -18,12 +18,12 @@ from typing import Any
 from specwire.generated.errors import Violation
 from specwire.generated.session import DialogSession
 from specwire.generator import ir
-from specwire.generator.abnf import parse_grammar
+from specwire.generator.abnf.parser import parse_grammar
 from specwire.generator.diagnostics import Diagnostics, Source
-from specwire.generator.dialogs import DialogSettings
 from specwire.generator.emit.files import format_sources
 from specwire.generator.emit.machine import EMITTER
-from specwire.generator.names import class_name
+from specwire.generator.ir.dialogs import DialogSettings
+from specwire.generator.ir.names import class_name
 from specwire.generator.passes.dialog import build_dialogs
 from specwire.generator.passes.resolve import resolve_names
 from specwire.generator.targets import Target

@@ -19,8 +19,8 @@ import pytest
 
 from specwire.generated import flux, zmtp
 from specwire.generated.errors import DecodeError
-from specwire.generator.abnf import parse_grammar
-from specwire.generator.abnf_dialect import Dialect
+from specwire.generator.abnf.dialect import Dialect
+from specwire.generator.abnf.parser import parse_grammar
 from specwire.generator.diagnostics import Diagnostics, Source
 from tests.generated.builds import package
 from tests.generated.claims import GROWING

@@ -14,7 +14,7 @@ from ruff import find_ruff_bin
 from specwire.generated.dialog import Dialog, Phase, step
 from specwire.generated.errors import Violation
 from specwire.generated.monitors import Memory
-from specwire.generator.names import class_name
+from specwire.generator.ir.names import class_name
 from tests.generated.machines import SETTINGS, machine, source_of, watch
 
 

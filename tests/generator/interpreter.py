@@ -10,7 +10,9 @@ integer and the octets it is made of.
 from __future__ import annotations
 
 import binascii
+import math
 import re
+import struct
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -272,7 +274,8 @@ def counted(
     first = found[0].type
     if isinstance(first, ir.ListType | ir.PairsType) and first.counted and len(found) == 1:
         return len(items(contents[found[0].name]))
-    return sum(len(written[name]) for name in type.counts)
+    sums = [one.type.number.octets for one in found if isinstance(one.type, ir.ChecksumType)]
+    return sum(sums) + sum(len(written[name]) for name in type.counts)
 
 
 def checksum(type: ir.ChecksumType, fields: Sequence[ir.Field], written: Mapping[str, bytes]) -> int:
@@ -385,15 +388,21 @@ def read_run(protocol: ir.Protocol, fields: Sequence[ir.Field], octets: bytes) -
 
 
 def read_fields(
-    protocol: ir.Protocol, fields: Sequence[ir.Field], octets: bytes, known: Counts | None = None
+    protocol: ir.Protocol, fields: Sequence[ir.Field], octets: bytes
 ) -> tuple[dict[str, Content], bytes]:
-    """Return the contents of the fields at the start of `octets`, and the octets after them.
-
-    `known` are the counters before the fields.
-    """
-    contents: dict[str, Content] = {}
+    """Return the contents of the fields at the start of `octets`, and the octets after them."""
     spans: dict[str, bytes] = {}
-    counts: Counts = dict(known or {})
+    contents, octets = read_region(protocol, fields, octets, {}, spans)
+    verify(fields, spans)
+    return contents, octets
+
+
+def read_region(
+    protocol: ir.Protocol, fields: Sequence[ir.Field], octets: bytes, known: Counts, spans: dict[str, bytes]
+) -> tuple[dict[str, Content], bytes]:
+    """Return the contents of fields behind the counters `known`; add the octets of each field to `spans`."""
+    contents: dict[str, Content] = {}
+    counts: Counts = dict(known)
     skipped: set[str] = set()
     total = len(octets)
     for number, field in enumerate(fields):
@@ -409,7 +418,6 @@ def read_fields(
         ) or [(None, 0)]
         match field.type:
             case ir.SizeType():
-                verify(fields, spans)
                 inside, octets = sized(field.type, octets)
                 return contents | read_run(protocol, fields[number + 1 :], inside), octets
             case ir.CounterType(number=of, plus=plus, counts=names):
@@ -430,20 +438,18 @@ def read_fields(
                     check(protocol, field.type, inside)
                     contents[field.name] = inside
                 else:
-                    found_inside, rest = read_fields(
-                        protocol, together, inside, {**counts, field.name: others}
-                    )
+                    narrower = {**counts, field.name: others}
+                    found_inside, rest = read_region(protocol, together, inside, narrower, spans)
                     if rest:
                         raise Refused("octets are left over")
                     contents |= found_inside
                     skipped |= set(counter.counts)
-                    spans |= dict.fromkeys(counter.counts, b"")
+                    continue
             case ir.ChecksumType(number=of):
                 octets = read_number(of, octets)[1]
             case _:
                 contents[field.name], octets = read(protocol, field.type, octets)
         spans[field.name] = before[: len(before) - len(octets)]
-    verify(fields, spans)
     return contents, octets
 
 
@@ -570,7 +576,14 @@ def read(protocol: ir.Protocol, type: ir.Type, octets: bytes) -> tuple[Content, 
     if isinstance(type, ir.TextType) and type.terminated:
         content = content.removesuffix(b"\0")
     check(protocol, type, content)
-    return content, octets
+    return one_nan(type, content) if isinstance(type, ir.FloatType) else content, octets
+
+
+def one_nan(type: ir.FloatType, content: bytes) -> bytes:
+    """The octets of a float; those of every NaN are the same."""
+    code = ("<" if type.order == "little" else ">") + ("f" if type.octets == 4 else "d")
+    (value,) = struct.unpack(code, content)
+    return struct.pack(code, math.nan) if math.isnan(value) else content
 
 
 def read_many(

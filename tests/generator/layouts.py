@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+import msgspec
 from hypothesis import strategies as st
 
 from specwire.generator import ir
-from specwire.generator.names import attribute
+from specwire.generator.ir.names import attribute
 
 T = TypeVar("T")
 NAMES = (
@@ -182,6 +183,10 @@ class Layouts:
             found[found.index(also[0])] = field(also[0].name, also_open)
             own = ir.CounterType(ir.IntegerType(self.one_of(1, 2)), (also[0].name,))
             found.insert(0, field(f"own_{n}", own))
+        if also and self.maybe():
+            # The checksum is inside the region and covers octets before it.
+            found += self.summed(n, found, counts)
+            return found
         if self.maybe():
             found.append(field(f"pad_{n}", ir.PaddingType(0, "2d", self.one_of(2, 4, 8))))
         if self.maybe():
@@ -191,6 +196,19 @@ class Layouts:
             place = self.one_of(0, len(found))
             found.insert(place, field(f"sum_{n}", sum_))
         return found
+
+    def summed(self, n: int, found: list[ir.Field], counts: ir.Field) -> list[ir.Field]:
+        """A checksum of all, as the last field of the region that `counts` counts."""
+        sum_ = field(
+            f"sum_{n}", ir.ChecksumType(ir.IntegerType(4), "crc32", tuple(one.name for one in found))
+        )
+        assert isinstance(counts.type, ir.CounterType)
+        wider = msgspec.structs.replace(counts.type, counts=(*counts.type.counts, sum_.name))
+        last = found[-1]
+        body = ir.OctetsType(ir.Length("rest", 4))
+        found[-1] = field(last.name, body)
+        found[found.index(counts)] = field(counts.name, wider)
+        return [sum_]
 
     def counter(self) -> ir.IntegerType | ir.VarintType | ir.DigitsType:
         """An unsigned number that counts."""

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from specwire import generator, runtime
-from specwire.generator.abnf import parse_grammar
-from specwire.generator.abnf_dialect import Dialect, Extension
+from specwire.generator.abnf.dialect import Dialect, Extension
+from specwire.generator.abnf.parser import parse_grammar
+from specwire.generator.abnf.syntax import Reference
+from specwire.generator.abnf.text_rules import compile_text_rule
 from specwire.generator.codes import CODES, GROUPS
 from specwire.generator.codes.page import main, write_page
 from specwire.generator.codes.row import Code
@@ -18,8 +20,6 @@ from specwire.generator.codes.texts import TEXTS
 from specwire.generator.diagnostics import Diagnostic, Diagnostics, Source, Span, SpecError
 from specwire.generator.passes.resolve import resolve_names
 from specwire.generator.pipeline import compile_protocol
-from specwire.generator.syntax import Reference
-from specwire.generator.text_rules import compile_text_rule
 from tests.golden_files import GOLDEN
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,10 +15,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from specwire.generator import ir
-from specwire.generator.abnf_text import write_grammar
-from specwire.generator.diagnostics import Source, Span, SpecError
-from specwire.generator.pipeline import compile_protocol
-from specwire.generator.syntax import (
+from specwire.generator.abnf.syntax import (
     Alternation,
     CharVal,
     Comment,
@@ -32,7 +29,10 @@ from specwire.generator.syntax import (
     Repetition,
     Rule,
     Rulelist,
+    write_grammar,
 )
+from specwire.generator.diagnostics import Source, Span, SpecError
+from specwire.generator.pipeline import compile_protocol
 from specwire.generator.targets import choose_targets
 from tests.examples import examples
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from specwire.generator.dialogs import Dialog
 from specwire.generator.emit.diagram import Reading, dot, draw, mermaid
+from specwire.generator.ir.dialogs import Dialog
 from specwire.generator.pipeline import compile_protocol
 
 GRAMMARS = Path(__file__).parents[2] / "grammars"

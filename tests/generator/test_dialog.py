@@ -10,13 +10,13 @@ import msgspec
 import pytest
 
 from specwire import generator
-from specwire.generator.abnf import parse_grammar
+from specwire.generator.abnf.parser import parse_grammar
 from specwire.generator.diagnostics import Diagnostics, Source
-from specwire.generator.dialogs import Dialog, DialogSettings, Reply, Start, Transition
-from specwire.generator.names import class_name
+from specwire.generator.ir.dialogs import Dialog, DialogSettings, Reply, Start, Transition
+from specwire.generator.ir.names import class_name
 from specwire.generator.passes.dialog import build_dialogs, senders
 from specwire.generator.passes.resolve import Grammar, resolve_names
-from specwire.generator.profile import LoadedProfile, Profile
+from specwire.generator.profile.tables import LoadedProfile, Profile
 from tests.golden_files import cases, check_golden
 
 FILEMQ = """

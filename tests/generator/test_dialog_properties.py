@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from specwire.generated.dialog import Dialog as Tables
 from specwire.generated.dialog import Phase
 from specwire.generated.session import DialogSession
-from specwire.generator.abnf import parse_grammar
+from specwire.generator.abnf.parser import parse_grammar
 from specwire.generator.diagnostics import Diagnostics, Source
-from specwire.generator.dialogs import Dialog, DialogSettings
+from specwire.generator.ir.dialogs import Dialog, DialogSettings
 from specwire.generator.passes.dialog import build_dialogs
 from specwire.generator.passes.resolve import resolve_names
 from tests.examples import examples

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from specwire.generator.dialogs import Dialog
+from specwire.generator.ir.dialogs import Dialog
 from specwire.generator.pipeline import compile_protocol
 from tests.generator.compiling import compiled, faults
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from specwire.generator.abnf import parse_grammar
+from specwire.generator.abnf.parser import parse_grammar
 from specwire.generator.diagnostics import Diagnostics, Source
 from specwire.generator.documents.importing import Imported, import_document
 from specwire.generator.documents.store import write_imported

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from specwire.generator.diagnostics import Diagnostics, Source
-from specwire.generator.dialog_text import parse_dialog
+from specwire.generator.documents.dialog_text import parse_dialog
+from specwire.generator.documents.frametable import Frame, parse_frame_table
 from specwire.generator.documents.importing import import_document
-from specwire.generator.frametable import Frame, parse_frame_table
 
 
 def frame(line: str) -> Frame:

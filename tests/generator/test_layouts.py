@@ -8,6 +8,7 @@ same cut, changed and put together anew.
 from __future__ import annotations
 
 import importlib.util
+import math
 import struct
 import sys
 import tempfile
@@ -108,6 +109,7 @@ def content_of(type: ir.Type, value: Any) -> Content:
         case ir.BooleanType(octets=octets, order=order):
             return int(value).to_bytes(octets, order)
         case ir.FloatType(octets=octets, order=order):
+            value = math.nan if math.isnan(value) else value
             return struct.pack(("<" if order == "little" else ">") + ("f" if octets == 4 else "d"), value)
         case ir.VarintType() | ir.DigitsType():
             return int(value)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specwire.generator.dialogs import Dialog
 from specwire.generator.emit.reference.graph import LARGEST, Arrow, Graph, Line, Node, draw_graph
 from specwire.generator.emit.reference.layered import Box, place
+from specwire.generator.ir.dialogs import Dialog
 from tests.examples import examples
 from tests.generator.reference_pages import NAMES, compilation, drawings, page_of
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from specwire.generator.abnf import parse_grammar
-from specwire.generator.abnf_dialect import Dialect
-from specwire.generator.abnf_text import write_element
+from specwire.generator.abnf.dialect import Dialect
+from specwire.generator.abnf.parser import parse_grammar
+from specwire.generator.abnf.syntax import Reference, Rule, write_element
 from specwire.generator.diagnostics import Diagnostics, Source, Span
 from specwire.generator.passes.grammar import Grammar, references
 from specwire.generator.passes.resolve import resolve_names
-from specwire.generator.syntax import Reference, Rule
 
 NOWHERE = Span(Source("elsewhere", ""), 1, 1, 1, 1)
 

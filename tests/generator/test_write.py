@@ -20,12 +20,12 @@ FILES = {"__init__.py": OURS, "demo/codec.py": f"{OURS}A = 1\n"}
 PROGRAM = """
 import hashlib, sys
 from pathlib import Path
-from specwire.generator.packages import package_files, support_files
+from specwire.generator.packages import package_files
 from specwire.generator.pipeline import compile_protocol
 
 folders = [Path(sys.argv[1], name) for name in ("flux", "norfab_ascii")]
 protocols = [compile_protocol(folder, shown=f"grammars/{folder.name}").protocol for folder in folders]
-for name, text in sorted((package_files(protocols) | support_files()).items()):
+for name, text in sorted(package_files(protocols).items()):
     print(name, hashlib.sha256(text.encode()).hexdigest())
 """
 

@@ -35,6 +35,11 @@ def python_files(*folders: str) -> list[Path]:
     return [path for path in product_files() if path.suffix == ".py" and _top(path) in folders]
 
 
+def is_support(path: Path) -> bool:
+    """Whether `path` is a file of the support library, to which links in ``generated/`` lead."""
+    return (ROOT / "generator/support") in path.parents
+
+
 @cache
 def has_compiler() -> bool:
     """Whether extension modules can be compiled here: there is a C compiler, and Python has its headers."""

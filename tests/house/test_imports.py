@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.repository import CODE, ROOT, product_files, python_files
+from tests.house.repository import CODE, ROOT, is_support, product_files, python_files
 
 ONLY_IN = {
     "construct": ("constructs", "construct_values"),
@@ -72,12 +72,16 @@ def is_standard(name: str) -> bool:
     return name.partition(".")[0] in sys.stdlib_module_names
 
 
+PLAN = ROOT / "generator" / "support" / "plan.py"
+"""Used under two names: by the generator and by generated packages."""
+
+
 def test_no_import_is_relative() -> None:
-    """One class has one name; only generated packages, which stand anywhere, name what is beside them."""
+    """One class has one name; generated packages may be anywhere, and the generator uses the plan, too."""
 
     def allowed(path: Path, name: str) -> bool:
         beside = name.startswith(".") and not name.startswith("..")
-        return not name.startswith(".") or (beside and is_package_module(path))
+        return not name.startswith(".") or (beside and (is_package_module(path) or path == PLAN))
 
     assert offences([path for path in product_files() if path.suffix == ".py"], allowed) == []
 
@@ -102,7 +106,7 @@ def test_generated_code_needs_little() -> None:
 
     def allowed(path: Path, name: str) -> bool:
         if name.startswith("."):
-            return is_package_module(path)
+            return is_package_module(path) or path == PLAN
         if within(name, "specwire.generated"):
             return not in_a_protocol(name)
         library = name.partition(".")[0]
@@ -191,11 +195,6 @@ def defined(node: ast.AST) -> tuple[str, ...]:
         return (node.name,)
     of_self = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
     return (node.attr,) if isinstance(node, ast.Attribute) and of_self else ()
-
-
-def is_support(path: Path) -> bool:
-    """Whether `path` is the source of a module that all generated packages share: it is copied, not run."""
-    return (ROOT / "generator/support") in path.parents
 
 
 def is_package_module(path: Path) -> bool:

@@ -24,7 +24,7 @@ from packaging.version import Version
 
 import specwire
 from dist import VERSION
-from tests.house.repository import LINKED, ROOT, has_compiler, is_checkout, product_files
+from tests.house.repository import LINKED, ROOT, has_compiler, is_checkout, is_support, product_files
 
 BUILT_FROM = (*LINKED, "src", "pyproject.toml", "setup.py", "README.md", "LICENSE")
 COMPILED = "zre"
@@ -47,13 +47,14 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if name.parts[0] in BUILT_FROM:
             (clone / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, clone / name)
-    for path in (*clone.glob("generated/**/*.pyx"), *clone.glob("runtime/**/*.pyx")):
+    for path in clone.glob("**/*.pyx"):
         if path.parent.name == BROKEN:
             path.write_text("def broken(:")
         elif path.parent.name != COMPILED and not path.with_suffix(".pxd").exists():
             path.write_text('BUILD = "of another input"')
-    for part in LINKED:
-        (clone / "src/specwire" / part).symlink_to(f"../../{part}")
+    for link in (*(ROOT / "src/specwire").iterdir(), *(ROOT / "generated").iterdir()):
+        if link.is_symlink():
+            (clone / link.relative_to(ROOT)).symlink_to(os.readlink(link))
     (clone / JAR).write_bytes(STUB)
     compiler = folder / "cc"
     compiler.write_text(
@@ -85,11 +86,9 @@ def wheel(built: Path) -> Path:
 def test_wheel_holds_the_code(wheel: Path) -> None:
     """Every source, grammar and template is in the wheel; a new package needs no list to be found."""
     kept = {".java", ".py", ".pyx", ".pxd", ".lark", ".j2", ".abnf", ".toml", ".html", ".css", ".js"}
-    wanted = {
-        f"specwire/{path.relative_to(ROOT)}"
-        for path in product_files()
-        if path.suffix in kept and is_code(path)
-    }
+    ours = [path for path in product_files() if path.suffix in kept and is_code(path)]
+    wanted = {f"specwire/{path.relative_to(ROOT)}" for path in ours}
+    wanted |= {f"specwire/{installed(path)}" for path in ours}
     with zipfile.ZipFile(wheel) as archive:
         assert wanted | {"specwire/__init__.py", "specwire/py.typed"} <= set(archive.namelist())
 
@@ -179,8 +178,8 @@ def own_lines(text: str) -> list[str]:
 def test_wheel_holds_what_could_be_compiled(built: Path, wheel: Path) -> None:
     """A package whose C cannot be made is left out, with one line; no C source and no stray comes along."""
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
-    sources = [path.relative_to(ROOT) for path in product_files() if path.suffix == ".pyx" and is_code(path)]
-    modules = {f"specwire/{path.with_suffix('')}{suffix}" for path in sources if path.parts[0] != "generator"}
+    sources = [installed(path) for path in product_files() if path.suffix == ".pyx" and is_code(path)]
+    modules = {f"specwire/{path.with_suffix('')}{suffix}" for path in sources}
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     assert {name for name in names if name.endswith(suffix)} == modules - {
@@ -290,6 +289,13 @@ def requirements() -> set[NormalizedName]:
     lines = [*project["dependencies"], *settings["build-system"]["requires"]]
     lines += [line for extra in project["optional-dependencies"].values() for line in extra]
     return {canonicalize_name(Requirement(line).name) for line in lines} - {canonicalize_name("specwire")}
+
+
+def installed(path: Path) -> Path:
+    """Return the place below ``specwire/`` from which a file is imported: links lead to the support library."""
+    if is_support(path):
+        return Path("generated") / path.relative_to(ROOT / "generator/support")
+    return path.relative_to(ROOT)
 
 
 def is_code(path: Path) -> bool:

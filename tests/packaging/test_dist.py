@@ -11,7 +11,7 @@ import pytest
 
 import dist
 import trials
-from tests.house.repository import ROOT, product_files
+from tests.house.repository import ROOT, is_support, product_files
 from trial_places import Place, TrialError
 
 
@@ -32,6 +32,8 @@ def test_everything_of_ours_is_copied(sources: Path) -> None:
     for name in dist.LINKED:
         link = sources / "src/specwire" / name
         assert link.is_symlink() and link.resolve() == (sources / name).resolve()
+    shared = [path.relative_to(ROOT / "generator/support") for path in product_files() if is_support(path)]
+    assert shared and all((sources / "generated" / name).is_file() for name in shared)
 
 
 def test_nothing_of_tools_is_copied(sources: Path) -> None:

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from specwire.generator.abnf_text import write_rule
+from specwire.generator.abnf.syntax import Rule, write_rule
 from specwire.generator.diagnostics import Diagnostic, Source, Span
-from specwire.generator.syntax import Rule
-from specwire.generator.toml_places import content_lines, find_places
+from specwire.generator.profile.toml_places import content_lines, find_places
 
 if TYPE_CHECKING:
     from specwire.generator.pipeline import Compilation

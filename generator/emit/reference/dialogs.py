@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from specwire.generator import ir
-from specwire.generator.dialogs import Concurrent, Dialog
 from specwire.generator.emit.diagram import Drawing, Edge, draw
 from specwire.generator.emit.reference.graph import Arrow, Graph, Line, Node, draw_graph
 from specwire.generator.emit.reference.rules import rule_anchor
+from specwire.generator.ir.dialogs import Concurrent, Dialog
 
 _TOO_LARGE = Markup("<p>Too many states to draw; see the table below.</p>")
 

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from markupsafe import Markup
 
-from specwire.generator.abnf_text import write_element
-from specwire.generator.emit.reference.drawing import least_width
-from specwire.generator.syntax import (
+from specwire.generator.abnf.syntax import (
     Alternation,
     CharVal,
     Concatenation,
@@ -24,7 +22,9 @@ from specwire.generator.syntax import (
     ProseVal,
     Reference,
     Repetition,
+    write_element,
 )
+from specwire.generator.emit.reference.drawing import least_width
 
 if TYPE_CHECKING:
     from railroad import DiagramItem

@@ -12,15 +12,13 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from specwire.generator.abnf import parse_grammar
-from specwire.generator.abnf_text import write_element
-from specwire.generator.core_rules import core_rules
+from specwire.generator.abnf.parser import core_rules, parse_grammar
+from specwire.generator.abnf.syntax import Element, Reference, Rule, write_element
 from specwire.generator.diagnostics import Diagnostics, Source, Span
 from specwire.generator.emit.reference.book import Book, File, GrammarRule
 from specwire.generator.emit.reference.facts import Table
 from specwire.generator.emit.reference.railroads import draw_rule
 from specwire.generator.passes.grammar import Grammar, Key, key_of, references
-from specwire.generator.syntax import Element, Reference, Rule
 
 _TOKENS = re.compile(r';.*|"[^"\n]*"|<[^>\n]*>|%[^\s]*|(?:[A-Za-z]:)?[A-Za-z][A-Za-z0-9_-]*|.', re.DOTALL)
 _NOWHERE = Span(Source("", ""), 1, 1, 1, 1)

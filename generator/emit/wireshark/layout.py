@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from specwire.generator import ir
-from specwire.generator.dialogs import Dialog
 from specwire.generator.emit.python import announcing_bits, fixed_size
 from specwire.generator.emit.wireshark.fields import WIDEST, Fields
 from specwire.generator.emit.wireshark.lua import Lua
+from specwire.generator.ir.dialogs import Dialog
 from specwire.generator.passes.shapes import takes_sender, weight
 from specwire.generator.plan.layouts import selected
 

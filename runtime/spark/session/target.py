@@ -143,7 +143,7 @@ def _compare(jar: Path, states: tuple[tuple[Path, int, int, int], ...]) -> str |
 
 def java_sources() -> list[Path]:
     """Return the Java sources of all packages and their shared sources, sorted by path."""
-    return sorted(GENERATED.rglob("*.java"), key=lambda path: path.relative_to(GENERATED).as_posix())
+    return sorted(GENERATED.glob("*/*.java"), key=lambda path: path.relative_to(GENERATED).as_posix())
 
 
 def sources_digest() -> str:

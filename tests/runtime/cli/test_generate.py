@@ -165,10 +165,50 @@ def test_names_that_no_module_can_have(workspace: Path, capfd: pytest.CaptureFix
     assert outcome.status == 2 and "no Python module can be called 'class'" in outcome.err
     profile.write_text(text.replace('name = "filemq"', 'name = "errors"'))
     (grammars / "class").rename(grammars / "errors")
-    (workspace / "generator" / "support").mkdir(parents=True)
+    support_library(workspace)
     outcome = specwire(capfd, "generate", "--grammars", str(grammars))
     assert outcome.status == 2 and "'errors' is a module that all packages share" in outcome.err
     assert not (workspace / "generated").exists()
+
+
+def support_library(workspace: Path) -> None:
+    """Write a support library of a module and a folder beside the grammars, as in specwire's repository."""
+    folder = workspace / "generator" / "support"
+    (folder / "java").mkdir(parents=True)
+    (folder / "errors.py").write_text("class CodecError(ValueError): ...\n")
+
+
+def test_links_lead_to_the_support_library(workspace: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """A missing, wrong or stale link is drift; a file in the place of a link stays where it is."""
+    support_library(workspace)
+    words = ("generate", "--grammars", str(workspace / "grammars"))
+    out = workspace / "generated"
+    assert specwire(capfd, *words).status == 0
+    assert (out / "errors.py").readlink() == Path("../generator/support/errors.py")
+    assert (out / "java").readlink() == Path("../generator/support/java")
+    assert (out / "filemq" / "codec.py").is_file()
+    assert specwire(capfd, *words, "--check").status == 0
+
+    (out / "java").unlink()
+    (out / "errors.py").unlink()
+    (out / "errors.py").symlink_to("../grammars/filemq/profile.toml")
+    (out / "gone.py").symlink_to("../generator/support/gone.py")
+    outcome = specwire(capfd, *words, "--check", "--json")
+    assert outcome.status == 1
+    assert json.loads(outcome.out)["changed"] == [
+        str(out / name) for name in ("errors.py", "java", "gone.py")
+    ]
+    assert specwire(capfd, *words).status == 0
+    assert (out / "errors.py").readlink() == Path("../generator/support/errors.py")
+    assert not (out / "gone.py").is_symlink()
+    assert specwire(capfd, *words, "--check").status == 0
+
+    (out / "errors.py").unlink()
+    (out / "errors.py").write_text("mine\n")
+    assert specwire(capfd, *words, "--check").status == 1
+    outcome = specwire(capfd, *words)
+    assert outcome.status == 2 and "not a link to the support library" in outcome.err
+    assert (out / "errors.py").read_text() == "mine\n"
 
 
 def test_check_as_json(workspace: Path, capfd: pytest.CaptureFixture[str]) -> None:

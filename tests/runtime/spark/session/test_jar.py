@@ -46,7 +46,8 @@ def test_every_package_has_java_sources() -> None:
 
 def test_comments_do_not_make_a_jar_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every template and every profile is in the digest that a header gives; the code is what counts."""
-    source = tmp_path / "Decode.java"
+    source = tmp_path / "demo" / "Decode.java"
+    source.parent.mkdir()
     monkeypatch.setattr(target, "GENERATED", tmp_path)
     digests = []
     for text in (
@@ -61,7 +62,8 @@ def test_comments_do_not_make_a_jar_old(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_change_of_a_source_is_seen_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was found is kept only as long as jar and sources look the same."""
-    source = tmp_path / "Decode.java"
+    source = tmp_path / "demo" / "Decode.java"
+    source.parent.mkdir()
     source.write_text("class A {}")
     monkeypatch.setattr(target, "GENERATED", tmp_path)
     monkeypatch.setattr(target, "JAR", write(tmp_path / "decoders.jar", target.sources_digest()))

@@ -1,0 +1,258 @@
+"""Schema of ``profile.toml``, which declares for a grammar what ABNF cannot express.
+
+A profile names its protocol and source, corrects faults of the published grammar (`Erratum`), adds rules
+that no document writes as ABNF (`AddedRules`), and declares what the passes would otherwise assume: types,
+presence, roles, dialogs, timers, answers. It may extend the profile of another protocol (``base``). Then the
+grammar is the base's, except for rules of the same name in its own, and its tables override the base's.
+docs/reference/grammars.md shows every key. `specwire.generator.profile.reader` reads the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from specwire.generator.diagnostics import Source, Span
+from specwire.generator.ir import Answer
+from specwire.generator.ir.dialogs import DialogSettings
+from specwire.generator.profile import toml_places
+
+
+class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A table of the profile: an unknown key is an error, not ignored."""
+
+
+class SourceDocument(_Table, frozen=True):
+    """The published document and the SHA-256 of the copy that the grammar was taken from."""
+
+    document: str
+    sha256: str = ""
+
+
+class Erratum(_Table, frozen=True):
+    """A fault in the published grammar: the definition as published, the corrected one, and the reason."""
+
+    rule: str
+    was: str
+    now: str
+    why: str
+
+
+class AddedRules(_Table, frozen=True):
+    """Rules that the document gives in prose or that practice adds, with the reason."""
+
+    why: str
+    text: str
+
+
+class RoleTable(_Table, frozen=True):
+    """One side of the dialog."""
+
+    name: str
+    socket: str
+    doc: str = ""
+
+
+ValueKind = Literal[
+    "integer",
+    "float",
+    "boolean",
+    "varint",
+    "decimal",
+    "hexadecimal",
+    "uuid",
+    "text",
+    "octets",
+    "json",
+    "padding",
+]
+
+
+class TypeHint(_Table, frozen=True):
+    """Declared meaning of a rule that is a value.
+
+    `order` and `signed` say how a number is written; of a varint, `signed` is also the kind. `counts` names the
+    later rules of the same run whose octets, or items if it is one list, the number counts; `plus` is added.
+    `checksum` names an algorithm, and `over` the rules of the same run that it covers. `multiple` is for padding
+    up to a multiple of octets.
+
+    `constant` fixes the value. `members` makes an integer an enumeration; it is `closed` if no other value is
+    allowed. `split` selects the ``=``
+    at which a pair is divided. `presence` names the flag rules that announce the part. `frame`
+    makes the rule a separate ZeroMQ frame. `padding` is the octet that fills a text of fixed length
+    after its content. `scope` declares what a size counts: the ``next`` value, the ``rest`` of its
+    rule, or nothing in the layout (``none``). `content` declares the format of text or octets for
+    readers of tables; the layout does not use it.
+    """
+
+    type: ValueKind | None = None
+    order: Literal["big", "little"] | None = None
+    signed: bool | Literal["zigzag", "complement"] = False
+    counts: str | list[str] = []
+    plus: int = 0
+    checksum: str | None = None
+    over: str | list[str] = []
+    multiple: int | None = None
+    constant: str | int | None = None
+    members: dict[str, int] = {}
+    closed: bool = False
+    split: Literal["first", "last"] | None = None
+    name: str | None = None
+    default: str | int | float | bool | None = None
+    unit: str | None = None
+    doc: str | None = None
+    frame: bool = False
+    presence: str | list[str] = []
+    padding: int | None = None
+    scope: Literal["next", "rest", "none"] | None = None
+    content: Literal["json"] | None = None
+
+
+NOTHING_SAID = TypeHint()
+"""The hint of a rule that the profile does not mention."""
+
+
+class MessageTable(_Table, frozen=True):
+    """Declarations for one message.
+
+    `defaults` of parts, `senders` if no dialog defines them, and the parts that ``strict=True`` requires or
+    forbids (`letter`).
+    """
+
+    defaults: dict[str, Any] = {}
+    senders: tuple[str, ...] = ()
+    letter: dict[str, Literal["required", "forbidden"]] = {}
+
+
+class StreamTable(_Table, frozen=True):
+    """How messages travel on a byte stream.
+
+    The first four keys define the framing of parts (see `specwire.generator.ir.Stream`). ``units``
+    declares whether messages of one frame follow each other without framing, each with its own
+    length; None infers it from the layouts.
+    """
+
+    magics: tuple[str, ...] = ()
+    length_octets: int = 0
+    escape: int = 0
+    long_octets: int = 0
+    units: bool | None = None
+
+
+class PayloadTable(_Table, frozen=True):
+    """Payloads of one kind with a JSON Schema in a file beside the profile.
+
+    Packages do not use it; `specwire.runtime.schemas.payloads` derives table columns from it.
+    `topic` is the value of the field `by`, with ``*`` for any characters.
+    """
+
+    topic: str
+    json_schema: str = msgspec.field(name="json-schema")
+    by: str = "topic"
+    message: str | None = None
+    field: str | None = None
+    name: str | None = None
+
+
+class ProseStatement(_Table, frozen=True):
+    """Words of the document's prose about something that the grammar does not show.
+
+    ``specwire import`` writes the table, and ``specwire check`` compares it with the layouts until
+    it is removed. `line` is the line of the document, from 1; 0 if it is unknown.
+    """
+
+    text: str
+    about: Literal["frames", "letters", "numbers"]
+    line: int = 0
+
+
+class Profile(_Table, frozen=True):
+    """The whole file.
+
+    With ``case = "exact"``, quoted strings of the grammar are case-sensitive. With `single_frame`,
+    each message is one frame although the document mentions more. `redact` names the fields with
+    content, as FIELD or MESSAGE.FIELD: captures may omit, cut or hash their values. Without it,
+    every frame of a message is content.
+    """
+
+    name: str
+    title: str = ""
+    edition: str = ""
+    base: str | None = None
+    source: SourceDocument = SourceDocument("")
+    messages: tuple[str, ...] = ()
+    errata: tuple[Erratum, ...] = ()
+    rules: tuple[AddedRules, ...] = ()
+    roles: dict[str, RoleTable] = {}
+    types: dict[str, TypeHint] = {}
+    message: dict[str, MessageTable] = {}
+    dialogs: tuple[DialogSettings, ...] = ()
+    timers: dict[str, float] = {}
+    constants: dict[str, int] = {}
+    answers: tuple[Answer, ...] = ()
+    unexpected: dict[str, str] = {}
+    stream: StreamTable | None = None
+    payload: tuple[PayloadTable, ...] = ()
+    case: Literal["exact"] | None = None
+    single_frame: bool = False
+    redact: tuple[str, ...] | None = None
+    prose: tuple[ProseStatement, ...] = ()
+
+
+@dataclass(frozen=True)
+class LoadedProfile:
+    """A profile with its text, into which diagnostics point, its folder, and its base if it has one."""
+
+    profile: Profile
+    source: Source
+    base: LoadedProfile | None = None
+    folder: Path = field(default_factory=Path)
+
+    @property
+    def levels(self) -> Iterator[LoadedProfile]:
+        """This profile, the one that it extends, and so on."""
+        level: LoadedProfile | None = self
+        while level is not None:
+            yield level
+            level = level.base
+
+    @cached_property
+    def places(self) -> dict[toml_places.Path, toml_places.Place]:
+        """The places of the keys in the file."""
+        return toml_places.find_places(self.source.text)
+
+    def place(self, *path: str | int) -> Span:
+        """Return the place of a key in the file, of this profile or a base, that has most of its path.
+
+        ``("types", "credit", "unit")`` is the word ``unit`` in ``[types.credit]``. If there is no
+        such key, the place of the table is returned; if there is no table, the first line.
+        """
+        for length in range(len(path), 0, -1):
+            for level in self.levels:
+                if found := level.places.get(path[:length]):
+                    return level.span(found.start, found.end)
+        return Span(self.source, 1, 1, 1, 2)
+
+    def span(self, start: int, end: int) -> Span:
+        """Return the place of the characters from `start` to `end` of the file."""
+        text = self.source.text
+        line = text.count("\n", 0, start) + 1
+        column = start - text.rfind("\n", 0, start)
+        return Span(self.source, line, column, line, column + max(1, end - start))
+
+    def span_of(self, *words: str) -> Span:
+        """Return the place of the first line that holds all `words`, else the first line.
+
+        The search covers this file and its bases. Use `place` if the path of the key is known.
+        """
+        for level in self.levels:
+            for number, line in enumerate(level.source.text.splitlines(), start=1):
+                if all(word in line for word in words):
+                    column = line.index(words[0]) + 1
+                    return Span(level.source, number, column, number, column + len(words[0]))
+        return Span(self.source, 1, 1, 1, 2)

@@ -1,0 +1,138 @@
+"""Invalid values of a profile that have the right type: E510.
+
+Texts are written to generated Python, JSON and tables, so they must not contain control characters,
+and names and titles must be one line. Numbers have at most 64 bits.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from specwire.generator.diagnostics import Diagnostics
+from specwire.generator.profile import toml_places
+from specwire.generator.profile.tables import LoadedProfile, StreamTable
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]*\Z")
+_MODULE_NAME = re.compile(r"[A-Z][A-Z0-9_]*\Z")
+_LOWER_NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+_HEX = re.compile(r"([0-9a-f]{2})+\Z")
+_PARAGRAPHS = frozenset({"text", "why", "was", "now", "doc"})
+"""Keys whose text may be several lines."""
+_TITLES = frozenset({"title", "edition", "document", "name", "socket", "unit"})
+"""Keys whose text is inserted unchanged into docstrings of generated modules."""
+WIDTHS = (1, 2, 4, 8)
+"""Permitted octets of length fields."""
+
+Fault = tuple[toml_places.Path, str, str | None]
+
+
+def check_values(loaded: LoadedProfile, diagnostics: Diagnostics) -> None:
+    """Report every invalid value of the profile, not of its base."""
+    for path, message, help in (*_walk(msgspec.to_builtins(loaded.profile), ()), *_named(loaded)):
+        diagnostics.error("E510", loaded.place(*path), message, help)
+
+
+def _walk(value: object, path: toml_places.Path) -> Iterator[Fault]:
+    match value:
+        case dict():
+            for key, inner in value.items():
+                yield from _walk(inner, (*path, key))
+        case list() | tuple():
+            for number, inner in enumerate(value):
+                yield from _walk(inner, (*path, number))
+        case str():
+            if _CONTROL.search(value):
+                yield path, "the text contains a control character", "remove it"
+            elif "\n" in value and path[-1] not in _PARAGRAPHS:
+                yield path, "the text has more than one line", "write it on one line"
+            elif path[-1] in _TITLES and re.search(r'["\\]', value):
+                yield path, "the text contains a double quote or a backslash", "remove it"
+        case int() if not -(2**63) <= value < 2**64:
+            yield path, "the number has more than 64 bits", "write a number below 2^64"
+        case float() if not math.isfinite(value):
+            yield path, f"{value} is not a finite number", "write a number such as 1.0"
+
+
+def _named(loaded: LoadedProfile) -> Iterator[Fault]:
+    profile = loaded.profile
+    for letter in profile.roles:
+        if not re.fullmatch("[A-Za-z]", letter):
+            yield (
+                ("roles", letter),
+                f"{letter!r} is not a role",
+                "use the single letter in front of ':' in the grammar",
+            )
+    for name, seconds in profile.timers.items():
+        if not _LOWER_NAME.match(name):
+            yield ("timers", name), f"{name!r} cannot name a timer", "use lower-case letters, digits and '_'"
+        if seconds <= 0:
+            yield (
+                ("timers", name),
+                f"timer '{name}' is {seconds:g} s",
+                "write a number of seconds above 0",
+            )
+    for name in profile.constants:
+        if not _MODULE_NAME.match(name):
+            yield (
+                ("constants", name),
+                f"{name!r} cannot name a constant",
+                "use capital letters, digits and '_'",
+            )
+    for rule, hint in profile.types.items():
+        if hint.name is not None and not _WORD.match(hint.name):
+            yield (
+                ("types", rule, "name"),
+                f"{hint.name!r} cannot name a field",
+                "use letters, digits, '-' and '_'",
+            )
+        if hint.padding is not None and not 0 <= hint.padding <= 0xFF:
+            yield (
+                ("types", rule, "padding"),
+                f"{hint.padding} is not an octet",
+                "write a number from 0 to 255",
+            )
+        for member in hint.members:
+            if not _WORD.match(member):
+                yield (
+                    ("types", rule, "members"),
+                    f"{member!r} cannot name a member",
+                    "use letters, digits, '-' and '_'",
+                )
+    yield from _stream(loaded)
+
+
+def _stream(loaded: LoadedProfile) -> Iterator[Fault]:
+    stream = loaded.profile.stream
+    if stream is None:
+        return
+    if stream.units is not None:
+        if stream != StreamTable(units=stream.units):
+            message = "`units` cannot be combined with the other keys, which describe parts with sizes"
+            yield ("stream", "units"), message, "remove `units` or the other keys"
+        return
+    if not stream.magics or not all(_HEX.match(magic) for magic in stream.magics):
+        yield (
+            ("stream", "magics"),
+            "a magic must be octets in lower-case hexadecimal",
+            'write: magics = ["ffee0012"]',
+        )
+    elif len({len(magic) for magic in stream.magics}) > 1:
+        yield (
+            ("stream", "magics"),
+            "the magics have different lengths",
+            "write the same number of digits for each",
+        )
+    for key, width in (("length_octets", stream.length_octets), ("long_octets", stream.long_octets)):
+        if width not in WIDTHS:
+            yield ("stream", key), f"a length of {width} octets is not supported", "write 1, 2, 4 or 8"
+    if not 1 <= stream.escape <= 255:
+        yield (
+            ("stream", "escape"),
+            f"{stream.escape} is not an octet from 1 to 255",
+            "write a number from 1 to 255",
+        )

@@ -1,0 +1,205 @@
+"""Octets of every kind of value that a profile can declare, derived by hand or taken from published texts."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from specwire.generated.errors import DecodeError, EncodeError
+from specwire.generator.pipeline import compile_protocol
+from tests.generator.compiling import write
+from tests.generator.test_layouts import generated
+
+
+def check(folder: Path, rule: str, declared: str, value: Any, octets: str) -> None:
+    """The rule ``x`` between a constant and a trailing octet has `octets` (hexadecimal) for `value`."""
+    grammar = f"A = %xA1 x end\n{rule}\nend = %xEE\n"
+    profile = f'name = "demo"\nmessages = ["A"]\n[types.x]\n{declared}\n'
+    protocol = compile_protocol(write(folder / "grammars", grammar, profile), shown="demo").protocol
+    with generated(folder, protocol) as module:
+        frames = [bytes.fromhex(f"a1{octets}ee")]
+        assert module.A(x=value).encode() == frames
+        found = module.decode(frames).x
+        assert found == value and type(found) is type(value)
+        for cut in range(1, len(frames[0])):
+            with pytest.raises(DecodeError):
+                module.decode([frames[0][:cut]])
+
+
+@pytest.mark.parametrize(
+    ("rule", "declared", "value", "octets"),
+    [
+        # Two's complement and byte order, by hand.
+        ("x = 2OCTET", 'type = "integer"\norder = "little"', 258, "0201"),
+        ("x = 3OCTET", 'type = "integer"\norder = "little"', 0x010203, "030201"),
+        ("x = 2OCTET", "signed = true", -2, "fffe"),
+        ("x = 1OCTET", "signed = true", -128, "80"),
+        ("x = 5OCTET", 'signed = true\norder = "little"', -2, "feffffffff"),
+        ("x = 8OCTET", "signed = true", -(2**63), "8000000000000000"),
+        # IEEE 754: 1.0, -2.5 and the largest finite number of 4 octets.
+        ("x = 4OCTET", 'type = "float"', 1.0, "3f800000"),
+        ("x = 4OCTET", 'type = "float"\norder = "little"', -2.5, "000020c0"),
+        ("x = 8OCTET", 'type = "float"', -2.5, "c004000000000000"),
+        ("x = 8OCTET", 'type = "float"', math.inf, "7ff0000000000000"),
+        ("x = OCTET", 'type = "boolean"', True, "01"),
+        ("x = 4OCTET", 'type = "boolean"\norder = "little"', True, "01000000"),
+        # The examples of the Protocol Buffers encoding guide and of Wikipedia's LEB128.
+        ("x = 1*10OCTET", 'type = "varint"', 150, "9601"),
+        ("x = 1*10OCTET", 'type = "varint"', 624485, "e58e26"),
+        ("x = 1*10OCTET", 'type = "varint"\nsigned = true', -123456, "c0bb78"),
+        ("x = 1*10OCTET", 'type = "varint"\nsigned = "zigzag"', -2, "03"),
+        ("x = 1*10OCTET", 'type = "varint"\nsigned = "zigzag"', 0x7FFFFFFF, "feffffff0f"),
+        # MQTT 3.1.1, section 2.2.3: 321 and the largest length; MIDI: variable-length quantities.
+        ("x = 1*4OCTET", 'type = "varint"', 321, "c102"),
+        ("x = 1*4OCTET", 'type = "varint"', 268435455, "ffffff7f"),
+        ("x = 1*4OCTET", 'type = "varint"\norder = "big"', 0x00200000, "81808000"),
+        ("x = 1*4OCTET", 'type = "varint"\norder = "big"', 0x001FFFFF, "ffff7f"),
+        # ASCII digits.
+        ("x = 1*DIGIT", 'type = "decimal"', 1024, b"1024".hex()),
+        ("x = 4DIGIT", 'type = "decimal"', 7, b"0007".hex()),
+        ('x = ["-"] 1*DIGIT', 'type = "decimal"', -15, b"-15".hex()),
+        ("x = 1*HEXDIG", 'type = "hexadecimal"', 0xBEEF, b"beef".hex()),
+        # RFC 9562, appendix A, and Microsoft's order of a GUID.
+        ("x = 16OCTET", 'type = "uuid"', UUID("f81d4fae-7dec-11d0-a765-00a0c91e6bf6"), "f81d4fae7dec11d0a76500a0c91e6bf6"),
+        (
+            "x = 16OCTET",
+            'type = "uuid"\norder = "little"',
+            UUID("f81d4fae-7dec-11d0-a765-00a0c91e6bf6"),
+            "ae4f1df8ec7dd011a76500a0c91e6bf6",
+        ),
+    ],
+)  # fmt: skip
+def test_a_value(tmp_path: Path, rule: str, declared: str, value: Any, octets: str) -> None:
+    check(tmp_path, rule, declared, value, octets)
+
+
+@pytest.mark.parametrize(
+    ("rule", "declared", "octets"),
+    [
+        ("x = OCTET", 'type = "boolean"', "02"),
+        ("x = 1*4OCTET", 'type = "varint"', "8080808001"),
+        ("x = 1*10OCTET", 'type = "varint"', "ffffffffffffffffff02"),
+        ("x = 1*DIGIT", 'type = "decimal"', b"18446744073709551616".hex()),
+        ("x = 1*DIGIT", 'type = "decimal"', ""),
+        ('x = ["-"] 1*DIGIT', 'type = "decimal"', b"-0".hex()),
+    ],
+)
+def test_octets_that_are_no_value(tmp_path: Path, rule: str, declared: str, octets: str) -> None:
+    grammar = f"A = %xA1 x end\n{rule}\nend = %xEE\n"
+    profile = f'name = "demo"\nmessages = ["A"]\n[types.x]\n{declared}\n'
+    protocol = compile_protocol(write(tmp_path / "grammars", grammar, profile), shown="demo").protocol
+    with generated(tmp_path, protocol) as module, pytest.raises(DecodeError):
+        module.decode([bytes.fromhex(f"a1{octets}ee")])
+
+
+def test_varints_that_are_not_minimal_are_read(tmp_path: Path) -> None:
+    grammar = "A = %xA1 x\nx = 1*10OCTET\n"
+    profile = 'name = "demo"\n[types.x]\ntype = "varint"\n'
+    protocol = compile_protocol(write(tmp_path / "grammars", grammar, profile), shown="demo").protocol
+    with generated(tmp_path, protocol) as module:
+        assert module.decode([bytes.fromhex("a18100")]).x == 1
+
+
+MEMCACHED = """\
+request = %x80 opcode key-length extras-length data-type vbucket total-length opaque cas extras key value
+opcode = OCTET ; an integer
+key-length = 2OCTET ; an integer
+extras-length = OCTET ; an integer
+data-type = OCTET ; an integer
+vbucket = 2OCTET ; an integer
+total-length = 4OCTET ; an integer
+opaque = 4OCTET ; an integer
+cas = 8OCTET ; an integer
+extras = *OCTET
+key = *OCTET
+value = *OCTET
+"""
+MEMCACHED_PROFILE = """\
+name = "demo"
+[types.key-length]
+counts = "key"
+[types.extras-length]
+counts = "extras"
+[types.total-length]
+counts = ["extras", "key", "value"]
+"""
+
+
+def test_lengths_that_stand_apart(tmp_path: Path) -> None:
+    """The Add request of memcached's description of its binary protocol: extras, key and value."""
+    protocol = compile_protocol(
+        write(tmp_path / "grammars", MEMCACHED, MEMCACHED_PROFILE), shown="demo"
+    ).protocol
+    frames = [
+        bytes.fromhex("800200050800000000000012000000000000000000000000deadbeef00000e1048656c6c6f576f726c64")
+    ]
+    with generated(tmp_path, protocol) as module:
+        message = module.Request(
+            opcode=2, data_type=0, vbucket=0, opaque=0, cas=0, extras=bytes.fromhex("deadbeef00000e10"), key=b"Hello",
+            value=b"World",
+        )  # fmt: skip
+        assert message.encode() == frames
+        assert module.decode(frames) == message
+        with pytest.raises(EncodeError) as caught:
+            module.Request(
+                opcode=2, data_type=0, vbucket=0, opaque=0, cas=0, extras=bytes(256), key=b"", value=b""
+            ).encode()
+        assert caught.value.field == "extras_length"
+        for wrong in ("8002000509", "8002000608"):
+            octets = bytes.fromhex(wrong)
+            with pytest.raises(DecodeError):
+                module.decode([octets + frames[0][len(octets) :]])
+
+
+def test_a_length_plus_a_constant_and_a_trailer(tmp_path: Path) -> None:
+    """A length that counts itself and the octet before it, and a checksum of all before itself."""
+    grammar = "A = %xA1 n body sum\nn = OCTET ; an integer\nbody = *OCTET\nsum = 4OCTET\n"
+    profile = (
+        'name = "demo"\n[types.n]\ncounts = ["body", "sum"]\nplus = 2\n[types.sum]\ntype = "integer"\n'
+        'checksum = "crc32"\nover = ["id", "n", "body"]\norder = "little"\n'
+    )
+    protocol = compile_protocol(write(tmp_path / "grammars", grammar, profile), shown="demo").protocol
+    covered = bytes.fromhex("a109616263")
+    frame = covered + zlib.crc32(covered).to_bytes(4, "little")
+    with generated(tmp_path, protocol) as module:
+        assert module.A(body=b"abc").encode() == [frame]
+        assert module.decode([frame]).body == b"abc"
+        with pytest.raises(DecodeError) as caught:
+            module.decode([frame[:-1] + bytes([frame[-1] ^ 1])])
+        assert (caught.value.kind, caught.value.field, caught.value.offset) == ("checksum", "sum", 5)
+
+
+def test_numbers_directly_before_what_they_count(tmp_path: Path) -> None:
+    """Lengths and counts that are little-endian, a varint, or decimal digits."""
+    grammar = (
+        "A = %xA1 name words\nname = name-length *VCHAR\nname-length = 2OCTET\nwords = word-count *word\n"
+        "word-count = 1*2OCTET\nword = 2OCTET ; an integer\n"
+    )
+    profile = (
+        'name = "demo"\nmessages = ["A"]\n[types.name-length]\ntype = "integer"\norder = "little"\n'
+        '[types.word-count]\ntype = "varint"\n'
+    )
+    protocol = compile_protocol(write(tmp_path / "grammars", grammar, profile), shown="demo").protocol
+    with generated(tmp_path, protocol) as module:
+        frames = [b"\xa1\x02\x00ab\x81\x01" + bytes(2) * 129]
+        message = module.A(name="ab", words=(0,) * 129)
+        assert message.encode() == frames
+        assert module.decode(frames) == message
+
+
+def test_comments_are_read(tmp_path: Path) -> None:
+    """A comment of a rule that is unambiguous says what its number is."""
+    grammar = (
+        "A = %xA1 p q r s\np = 4OCTET ; an integer in little-endian order\nq = 2OCTET ; a signed integer\n"
+        "r = 8OCTET ; a double, IEEE 754\ns = 2OCTET ; a signed integer, least significant octet first\n"
+    )
+    protocol = compile_protocol(write(tmp_path / "grammars", grammar), shown="demo").protocol
+    with generated(tmp_path, protocol) as module:
+        frames = [bytes.fromhex("a101000000fffec004000000000000feff")]
+        assert module.A(p=1, q=-2, r=-2.5, s=-2).encode() == frames
+        assert module.decode(frames) == module.A(p=1, q=-2, r=-2.5, s=-2)
