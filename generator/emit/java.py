@@ -2,7 +2,7 @@
 
 The class holds the plan of the protocol as data: each operation is an object of a class of ``support/java``, which
 reads octets, writes values into a row, and reports faults. Rows are those of ``columns.py``. Checks that only strict
-decoding makes are omitted.
+decoding makes are omitted. A protocol with a checksum that a Python function computes has no such decoder.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from specwire.generator import ir
-from specwire.generator.emit.java_operations import message_call
+from specwire.generator.emit.java_operations import PythonChecksum, message_call
 from specwire.generator.emit.java_source import (
     Call,
     comment,
@@ -43,16 +43,23 @@ SPARK = (
 
 
 def emit(protocol: ir.Protocol) -> str:
-    """Return the source of a protocol's decoder."""
+    """Return the source of a protocol's decoder; empty if Java cannot decode the protocol."""
     whole = layout_of(protocol)
     plan = lower(whole)
     methods = [method_name(message.class_name) for message in plan.messages]
     decoder = Call("new Decoder", (_protocol(whole, methods),))
-    bodies: list[tuple[str, str]] = []
-    for number, name in enumerate(methods):
-        found = columns(protocol.messages[number], protocol)
-        call = message_call(plan.messages[number], plan.records, whole.messages[number], found)
-        bodies.append((name, "\n".join(call.lines(2, "return ", ";"))))
+    try:
+        calls = [
+            message_call(
+                message, plan.records, whole.messages[number], columns(protocol.messages[number], protocol)
+            )
+            for number, message in enumerate(plan.messages)
+        ]
+    except PythonChecksum:
+        return ""
+    bodies = [
+        (name, "\n".join(call.lines(2, "return ", ";"))) for name, call in zip(methods, calls, strict=True)
+    ]
     source = "\n".join(decoder.lines(1, "private static final Decoder DECODER = ", ";"))
     known = {"java.util.List", *SPARK, *(f"specwire.generated.java.{name}" for name in SUPPORT)}
     by_sender = takes_sender(protocol)

@@ -56,6 +56,10 @@ STORE = {
 """How a row stores a number; other values are stored elsewhere, with a pointer in the row."""
 
 
+class PythonChecksum(Exception):
+    """A checksum that a Python function of the user computes, which Java cannot call."""
+
+
 @dataclass(frozen=True)
 class _Place:
     """Value of a slot: name and rule for errors, column, and type of the column."""
@@ -107,9 +111,7 @@ def message_call(
     fields = [field for part in message.parts for field in _fields(part)]
     speller = _Speller(message, records)
     scope = _Scope(_places(fields, columns))
-    parts = [
-        speller.part(part, same, scope) for part, same in zip(plan.parts, message.parts, strict=True)
-    ]
+    parts = [speller.part(part, same, scope) for part, same in zip(plan.parts, message.parts, strict=True)]
     tags = [Call("new Tag", tuple(java_string(piece.hex()) for piece in tag)) for tag in message.tags]
     return Call(
         "new Message",
@@ -196,7 +198,9 @@ class _Speller:
         """Return the expression for an operation."""
         match op:
             case Expect(slot=slot, octets=octets, words=words):
-                return Call("new Expect", (scope.place(slot).field, java_string(octets.hex()), java_string(words)))
+                return Call(
+                    "new Expect", (scope.place(slot).field, java_string(octets.hex()), java_string(words))
+                )
             case Pad(slot=slot, octets=octets, multiple=multiple):
                 return Call("new Pad", (scope.place(slot).field, str(octets), str(multiple)))
             case Number():
@@ -257,7 +261,13 @@ class _Speller:
         return scope.registers[name]
 
     def verify(self, op: Verify, scope: _Scope) -> Call:
-        """Return the expression for a checksum."""
+        """Return the expression for a checksum.
+
+        Raises:
+            PythonChecksum: a function of the user computes it.
+        """
+        if ":" in op.algorithm:
+            raise PythonChecksum(op.algorithm)
         coding = scope.codings[op.slot]
         assert isinstance(coding, layout.Integer)
         marks = (str(scope.registers[mark]) for pair in op.ranges for mark in pair)
@@ -301,7 +311,9 @@ class _Speller:
         forms = (Call("new Sized.Form", (java_string(tag.hex()), str(octets))) for tag, octets in op.forms)
         with scope.bounded():
             body = self.body(op.body, scope)
-        return Call("new Sized", (scope.place(op.slot).field, f"Sized.Check.{check}", java_list(forms), *body))
+        return Call(
+            "new Sized", (scope.place(op.slot).field, f"Sized.Check.{check}", java_list(forms), *body)
+        )
 
 
 def _string(text: str | None) -> str:

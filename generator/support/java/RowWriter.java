@@ -27,7 +27,7 @@ final class RowWriter {
     static final int ITEM = -1;
 
     private static final int WORD = 8;
-    /** Octets reserved for a decimal of more than 18 digits, however small it is. */
+    /** Octets reserved in a struct for a decimal of more than 18 digits, however small it is. */
     private static final int DECIMAL = 16;
 
     private static final VarHandle SHORTS = view(short[].class);
@@ -152,15 +152,16 @@ final class RowWriter {
 
     /** Writes an unsigned integer as a decimal: its shortest two's complement. */
     private void decimal(int column, long value) {
-        grow(DECIMAL);
         int size = (Long.SIZE - Long.numberOfLeadingZeros(value)) / Byte.SIZE + 1;
+        int reserved = column == ITEM ? padded(size) : DECIMAL;
+        grow(reserved);
         if (size > WORD) {
             DIGITS.set(row, at + 1, value);
         } else {
             DIGITS.set(row, at, value << Byte.SIZE * (WORD - size));
         }
         point(column, at, size);
-        at += DECIMAL;
+        at += reserved;
     }
 
     /** Writes octets or a text. */
