@@ -232,5 +232,5 @@ def _apart(shape: Shape, own: Sequence[Shape]) -> bool:
 
 def _meet(one: str, other: str) -> bool:
     """Return whether octets can begin in both ways."""
-    pairs = zip(fixed_octets(one), fixed_octets(other), strict=False)
+    pairs = zip(pattern_octets(one), pattern_octets(other), strict=False)
     return all(first is None or second is None or first == second for first, second in pairs)
