@@ -177,6 +177,28 @@ class _Run:
             if over:
                 covered = tuple(self.fields[at].name for at in over)
                 self.retype(position, ir.ChecksumType(field.type, hint.checksum, covered))
+        self._check_order()
+
+    def _check_order(self) -> None:
+        """Report the first checksum that covers itself, also through others."""
+        over = {
+            field.name: field.type.over for field in self.fields if isinstance(field.type, ir.ChecksumType)
+        }
+        for field in self.fields:
+            reached: set[str] = set()
+            found = [*over.get(field.name, ())]
+            while found:
+                name = found.pop()
+                if name not in reached:
+                    reached.add(name)
+                    found += over.get(name, ())
+            if field.name in reached:
+                self.fault(
+                    field,
+                    f"'{field.name}' is a checksum of its own octets",
+                    "name the rules that it covers with `over`",
+                )
+                return
 
     # Trailers
 

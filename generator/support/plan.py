@@ -447,13 +447,34 @@ class _Run:
                     self.counters[first] = (field, field.type)
                 else:
                     self.regions.setdefault(first, []).append((field, field.type))
-            elif isinstance(field.type, Checksum):
-                self._checksum(field.attribute, field.type, [other.attribute for other in fields])
+        self.complete: dict[str, int] = {}
+        """Attribute of a checksum -> position of the field after which it is complete."""
+        for slot in self._inner_checksums_first():
+            self._checksum(slot, [field.attribute for field in fields])
         for found in self.regions.values():
             found.sort(key=lambda entry: len(entry[1].counts))
 
-    def _checksum(self, slot: str, type: Checksum, names: list[str]) -> None:
+    def _inner_checksums_first(self) -> list[str]:
+        """Return the checksums of the run, each after those that it covers."""
+        found: list[str] = []
+        begun: set[str] = set()
+
+        def add(slot: str) -> None:
+            type = self.types[slot]
+            if isinstance(type, Checksum) and slot not in begun:
+                begun.add(slot)
+                for covered in type.over:
+                    add(covered)
+                found.append(slot)
+
+        for slot in self.types:
+            add(slot)
+        return found
+
+    def _checksum(self, slot: str, names: list[str]) -> None:
         """Mark the ranges of adjacent fields that a checksum covers."""
+        type = self.types[slot]
+        assert isinstance(type, Checksum)
         ranges: list[tuple[str, str]] = []
         last = -2
         for at in sorted(names.index(name) for name in type.over):
@@ -467,8 +488,10 @@ class _Run:
             ranges[-1] = (ranges[-1][0], end)
             self.marks_behind.setdefault(names[at], []).append(end)
             last = at
-        complete = names[max(last, names.index(slot))]
-        self.checks.setdefault(complete, []).append(Verify(slot, type.algorithm, tuple(ranges)))
+        inner = [self.complete[covered] for covered in type.over if covered in self.complete]
+        self.complete[slot] = max(last, names.index(slot), *inner)
+        verify = Verify(slot, type.algorithm, tuple(ranges))
+        self.checks.setdefault(names[self.complete[slot]], []).append(verify)
 
     def operations(self, fields: tuple[Field, ...]) -> list[Op]:
         """Return the operations of fields, those of a region as one."""

@@ -67,7 +67,7 @@ NUMBERS: dict[str, ir.Type] = {
 }
 DERIVED: dict[str, ir.Type] = {
     "check": ir.ChecksumType(
-        ir.IntegerType(2, order="little"), "crc16-ccitt", ("number", "text", "gap", "also", "words")
+        ir.IntegerType(2, order="little"), "crc16-ccitt", ("number", "text", "gap", "also", "words", "sum")
     ),
     "number": ir.CounterType(ir.VarintType("little", 4), ("text",), 3),
     "kind": ir.IntegerType(1),
@@ -189,7 +189,7 @@ DERIVED_BY_HAND = bytes.fromhex(
 def test_computed_numbers_by_hand(package: ModuleType) -> None:
     wanted = bytearray(DERIVED_BY_HAND)
     wanted[19:23] = crc32(wanted[10:19]).to_bytes(4, "big")
-    covered = wanted[3:4] + wanted[5:8] + wanted[10:19]
+    covered = wanted[3:4] + wanted[5:8] + wanted[10:23]
     wanted[1:3] = crc_hqx(covered, 0xFFFF).to_bytes(2, "little")
     values = {"kind": 9, "text": "\u00e9", "also": b"\1\2", "words": ("a", "bcde"), "between": UUID(int=1)}
     message = package.Message2(**values, pairs=(("k", b"v"),), body="zz", trailer=b"\1\2\3")
