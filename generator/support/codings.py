@@ -51,7 +51,7 @@ def limits(coding: Countable) -> tuple[int, int]:
 
 
 def read_number(coding: Coding, octets: bytes) -> tuple[int, int]:
-    """Return the number at the start of `octets`, and its number of octets; 0 stands for a floating-point number.
+    """Return the number at the start of `octets` (0 for a float), and its number of octets.
 
     Raises:
         NumberError: the octets begin with no number of this coding.

@@ -1,7 +1,7 @@
 """Assignment of a message's octets to its fields, for readable dumps.
 
-The slow path of decoding reads the frames, and each octet it reads is recorded for the current field. So an invalid
-message is marked up to its fault.
+The slow path of decoding reads the frames, and each octet it reads is recorded for the current
+field. So an invalid message is marked up to its fault.
 """
 
 from __future__ import annotations

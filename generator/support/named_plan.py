@@ -1,7 +1,7 @@
 """Plan of a protocol with the names that error messages print.
 
-The plan has slots, and the layout has the name and the rule of the field in each slot. Both are found together here,
-once for each protocol.
+The plan has slots, and the layout has the name and the rule of the field in each slot. Both are
+found together here, once for each protocol.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Check of the octets of a message, operation by operation: the slow path of decoding.
 
-A `Reader` performs the operations of the plan on frames and raises the first fault, with its field, frame and octet.
-It keeps no values except the numbers that say how long something is. It never allocates memory by a number that the
-peer sent. Records do not contain themselves, so its depth is bounded by the grammar, not by the octets.
+A `Reader` performs the operations of the plan on frames and raises the first fault, with its field,
+frame and octet. It keeps no values except the numbers that say how long something is. It never
+allocates memory by a number that the peer sent. Records do not contain themselves, so its depth is
+bounded by the grammar, not by the octets.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """Explanation of a failed decode: the slow path that finds the first fault.
 
-`explain_decode` checks the frames with the operations of the plan and returns the first fault: message, field with
-list index, frame, octet. `check_letter` makes the same pass for ``strict``, which also checks the character classes
-of the grammar and the requirements of the prose. Neither is fast.
+`explain_decode` checks the frames with the operations of the plan and returns the first fault:
+message, field with list index, frame, octet. `check_letter` makes the same pass for ``strict``,
+which also checks the character classes of the grammar and the requirements of the prose. Neither is
+fast.
 
-The order of the checks: flags, presence of each part, fields in the order of the octets, surplus frames.
+The order of the checks: flags, presence of each part, fields in the order of the octets, surplus
+frames.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Choice of the message that frames claim to be, and the reason if they are none.
 
-Octets at fixed positions, the *selectors*, tell the messages of a protocol apart; or patterns of how the first frame
-begins; or shapes of the whole message (see `specwire.generated.shapes`).
+Octets at fixed positions, the *selectors*, tell the messages of a protocol apart; or patterns of
+how the first frame begins; or shapes of the whole message (see `specwire.generated.shapes`).
 
-A pattern is hexadecimal, with ``??`` for any octet. The longest matching pattern decides. So a message whose name is
-open matches only if no message with a fixed name does.
+A pattern is hexadecimal, with ``??`` for any octet. The longest matching pattern decides. So a
+message whose name is open matches only if no message with a fixed name does.
 
-If no message matches, the constants with which all messages begin are checked first: a foreign signature is a
-different fault than an unknown number after the right signature.
+If no message matches, the constants with which all messages begin are checked first: a foreign
+signature is a different fault than an unknown number after the right signature.
 """
 
 from __future__ import annotations

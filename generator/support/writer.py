@@ -61,8 +61,9 @@ class Writer(NamedVisitor):
     def refuse(self, kind: Kind, expected: str, found: str) -> NoReturn:
         """Raise EncodeError for a fault at the current position."""
         raise EncodeError(
-            protocol=self.plan.layout.protocol, message_name=self.message.layout.name, field=self.path, frame=None,
-            offset=None, kind=kind, expected=expected, found=found, rule=f"{self.plan.layout.edition} {self.rule_name}",
+            protocol=self.plan.layout.protocol, message_name=self.message.layout.name, field=self.path,
+            frame=None, offset=None, kind=kind, expected=expected, found=found,
+            rule=f"{self.plan.layout.edition} {self.rule_name}",
         )  # fmt: skip
 
     def run(self, body: ops.Body, owner: object) -> Pieces:

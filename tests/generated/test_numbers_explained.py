@@ -1,4 +1,4 @@
-"""Numbers of every coding, counters and checksums: what the slow paths say of them, with octets written by hand.
+"""Numbers of every coding, counters and checksums in the slow paths, with octets written by hand.
 
 The layouts have one message of one frame: the octet 0x01, then the fields.
 """

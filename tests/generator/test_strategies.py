@@ -105,7 +105,7 @@ def test_what_is_drawn_can_be_sent(home: Path, demo: ir.Protocol) -> None:
 
 
 def test_values_keep_their_limits(home: Path) -> None:
-    """Fixed and largest sizes, padding, the end of a text, named values, the least number of items, a pattern."""
+    """Sizes, padding, the end of a text, named values, the least number of items, a pattern."""
     demo = protocol(
         (
             named(

@@ -5,8 +5,7 @@ Numbers of every coding, counters that stand apart from what they count, trailer
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from types import ModuleType
@@ -22,13 +21,9 @@ from tests.examples import examples
 from tests.generated.agreement import mutated, some_truncations
 from tests.generator import interpreter, layouts
 from tests.generator.interpreter import Refused
-from tests.generator.test_layouts import contents_of, generated, without_implied
+from tests.generator.test_layouts import contents_of, generated, home, without_implied
 
-
-@pytest.fixture(scope="module")
-def home() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as folder:
-        yield Path(folder)
+__all__ = ("home",)
 
 
 class Values:
@@ -96,11 +91,13 @@ class Values:
         raise NotImplementedError(type)
 
 
-@settings(
-    max_examples=examples(120),
+RANDOM = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
+
+
+@settings(RANDOM, max_examples=examples(120))
 @given(layouts.valued(), st.data())
 def test_the_codec_agrees_with_the_interpreter(
     home: Path, protocol: ir.Protocol, data: st.DataObject
@@ -114,8 +111,9 @@ def test_the_codec_agrees_with_the_interpreter(
             try:
                 frames = interpreter.encode(protocol, layout, contents_of(protocol, message))
             except Refused:
-                with pytest.raises(EncodeError):
+                with pytest.raises(EncodeError) as unfit:
                     message.encode()
+                assert "disagreement" not in unfit.value.found
                 continue
             assert message.encode() == frames
             assert module.decode(frames) == message
@@ -125,13 +123,26 @@ def test_the_codec_agrees_with_the_interpreter(
                 check_decoding(protocol, module, octets)
 
 
+@settings(RANDOM, max_examples=examples(30))
+@given(layouts.valued(), st.booleans(), st.data())
+def test_the_strategies_draw_what_can_be_sent(
+    home: Path, protocol: ir.Protocol, strict: bool, data: st.DataObject
+) -> None:
+    with generated(home, protocol) as module:
+        for _ in range(4):
+            message = data.draw(module.strategies.messages(strict=strict))
+            frames = message.encode(strict=strict)
+            assert module.decode(frames, strict=strict) == message
+
+
 def check_decoding(protocol: ir.Protocol, module: ModuleType, frames: list[bytes]) -> None:
     """Both read the same, or both refuse."""
     try:
         layout, contents = interpreter.decode(protocol, frames)
     except Refused:
-        with pytest.raises(DecodeError):
+        with pytest.raises(DecodeError) as refused:
             module.decode(frames)
+        assert "disagreement" not in refused.value.found
         return
     message = module.decode(frames)
     assert contents_of(protocol, message) == without_implied(protocol, layout, contents)

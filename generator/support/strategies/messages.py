@@ -244,7 +244,7 @@ class _Values(ops.Visitor):
         return values.instances(self.drawing.classes[class_name], {})
 
     def optional(self, op: ops.Optional) -> None:
-        """Draw a value that is not empty: without octets, it could not be distinguished from an omitted one."""
+        """Draw a value that is not empty, as an empty one could be an omitted one."""
         self.optional_slots.append(op.slot)
         self._least = 1
         self.together = self.together or any(isinstance(one, ops.Nest | ops.Choose) for one in op.body)
