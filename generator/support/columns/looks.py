@@ -14,7 +14,7 @@ from specwire.generated.columns.pieces import Mask, Whole, starts_of
 from specwire.generated.columns.writing import either
 from specwire.generated.columns.writing_parts import Frames
 from specwire.generated.layout import MessageLayout, ProtocolLayout, Shape
-from specwire.generated.patterns import fixed_octets
+from specwire.generated.selection import pattern_octets
 
 
 def doubtful_looks(layout: ProtocolLayout, entry: MessageLayout, frames: Frames) -> Mask | None:
@@ -63,7 +63,7 @@ def _apart(shape: Shape, own: Sequence[Shape]) -> bool:
 
 def _meet(one: str, other: str) -> bool:
     """Return whether octets can begin in both ways."""
-    pairs = zip(fixed_octets(one), fixed_octets(other), strict=False)
+    pairs = zip(pattern_octets(one), pattern_octets(other), strict=False)
     return all(first is None or second is None or first == second for first, second in pairs)
 
 
@@ -80,7 +80,7 @@ def _fits(shape: Shape, frames: Frames) -> Mask:
 
 def _begins(octets: str, whole: bool, frames: Frames, index: int) -> Mask:
     """Return the mask of rows whose frame `index` begins with `octets`, or equals them if `whole`."""
-    fixed = fixed_octets(octets)
+    fixed = pattern_octets(octets)
     places, sizes = _frame_places(frames, index)
     found = sizes == len(fixed) if whole else sizes >= len(fixed)
     for at, octet in enumerate(fixed):

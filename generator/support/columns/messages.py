@@ -1,6 +1,6 @@
 """Reader for all rows of one message: which frame holds each part, and the values in it.
 
-The counterpart of `specwire.generated.walk` for whole columns.
+The counterpart of `specwire.generated.refusal` for whole columns.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Readers of values: each reads one kind of value in all rows of a run, and advances past it.
 
-The counterpart of `specwire.generated.values` and `runs` for whole columns. Checks and results are
+The counterpart of `specwire.generated.reader` for whole columns. Checks and results are
 the same, but without error messages. A row that does not fit is refused (`Run.refuse`) and left to
 the row codec, which raises the error.
 """

@@ -1,6 +1,6 @@
 """Positions of many rows at once: a run of octets in each, and how far it has been read.
 
-The counterpart of `specwire.generated.place` for whole columns. A row that does not fit is recorded
+The counterpart of `specwire.generated.reader` for whole columns. A row that does not fit is recorded
 in `ok` and continues as an empty run at octet 0, where reading is safe. Values read from it
 afterwards have no meaning.
 """

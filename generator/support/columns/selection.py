@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from specwire.generated.columns.frames import Frames, Mask, Positions
 from specwire.generated.columns.runs import differs, gather
 from specwire.generated.layout import ProtocolLayout, Shape
-from specwire.generated.patterns import fixed_octets
+from specwire.generated.selection import pattern_octets
 
 Numbers = NDArray[np.int16]
 """Number of each row's message, -1 for none."""
@@ -138,7 +138,7 @@ class Patterns:
 def _pieces(pattern: str) -> list[tuple[int, bytes]]:
     """Return the octets that a pattern fixes as contiguous pieces, each with its offset; octet 0 is first."""
     pieces: list[tuple[int, bytes]] = []
-    for offset, octet in enumerate(fixed_octets(pattern)):
+    for offset, octet in enumerate(pattern_octets(pattern)):
         if octet is None:
             continue
         if len(pieces) > 1 and sum((pieces[-1][0], len(pieces[-1][1]))) == offset:

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for texts that fit their place in a message.
+"""Hypothesis strategies for the values of fields.
 
 A text is drawn without constraints and then adapted. It is cut between two characters if it is too
 long, padded if it is too short, and cut before its terminator. A text that fits is unchanged, so
@@ -7,15 +7,18 @@ every such text can be drawn and no draw is discarded.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable
-from typing import Literal, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, TypeVar
 
 from hypothesis import strategies as st
 from hypothesis.errors import InvalidArgument
 from hypothesis.strategies import SearchStrategy
 
 T = TypeVar("T")
+N = TypeVar("N")
+V = TypeVar("V")
 
 CHARACTERS = st.characters(exclude_categories=["Cs"])
 """Characters that UTF-8 can encode."""
@@ -23,9 +26,77 @@ CHARACTERS = st.characters(exclude_categories=["Cs"])
 LARGEST = 65_535
 """Largest limit that is tested; larger texts would need too much memory."""
 
+_WORDS = st.text(CHARACTERS)
 _BEYOND_ASCII = re.compile(rb"\\x[89a-f]")
 
 Settle = Callable[[str], str]
+
+
+def integers(octets: int, likely: Iterable[int] = ()) -> SearchStrategy[int]:
+    """Draw unsigned integers of `octets` octets; draw the special values in `likely` often."""
+    return between(0, 256**octets - 1, likely)
+
+
+def between(least: int, most: int, likely: Iterable[int] = ()) -> SearchStrategy[int]:
+    """Draw integers from `least` to `most`; draw the special values in `likely` often."""
+    every = st.integers(least, most)
+    named = tuple(likely)
+    return st.sampled_from((0, *named)) | every if named else every
+
+
+def bits(octets: int, announcing: int) -> SearchStrategy[int]:
+    """Draw flags without the bits that announce parts: those follow from the other fields."""
+    return st.integers(0, 256**octets - 1).map(lambda value: value & ~announcing)
+
+
+def one_value_of(values: Sequence[T]) -> SearchStrategy[T]:
+    """Draw one of several values; shrink to the first."""
+    return st.sampled_from(values)
+
+
+def one_of(choices: Iterable[SearchStrategy[Any]]) -> SearchStrategy[Any]:
+    """Draw from one of several strategies; shrink to the first."""
+    return st.one_of(list(choices))
+
+
+def octets(least: int = 0, most: int | None = None, *, around: int | None = None) -> SearchStrategy[bytes]:
+    """Draw opaque octets; sometimes `most` of them, or nearly `around`, where a size changes its form."""
+    most = None if most is not None and most > LARGEST else most
+    some = st.binary(min_size=least, max_size=most)
+    if around is not None:
+        near = st.tuples(some, st.integers(around - 40, around + 4))
+        return now_and_then(near, lambda pair: (pair[0].ljust(pair[1], b"\xff"), 0)).map(lambda pair: pair[0])
+    if most is None or most == least:
+        return some
+    return now_and_then(some, lambda value: value.ljust(most, b"\xff"), most)
+
+
+def json_texts(least: int = 0, *, strict: bool = False) -> SearchStrategy[str]:
+    """Draw JSON texts: objects under `strict`, else any text that the field accepts."""
+    plain = st.none() | st.booleans() | st.integers() | _WORDS
+    objects = st.dictionaries(_WORDS, plain | st.lists(plain, max_size=3), max_size=4).map(json.dumps)
+    return objects if strict else objects | texts(least=least)
+
+
+def lists(
+    element: SearchStrategy[T], least: int = 0, most: int | None = None, *, full: bool = True
+) -> SearchStrategy[tuple[T, ...]]:
+    """Draw tuples of elements; with `full`, sometimes as many as a count of one octet allows."""
+    most = None if most is not None and most > LARGEST else most
+    some = st.lists(element, min_size=least, max_size=most)
+    if most is None or most > 255 or not full:
+        return some.map(tuple)
+    return now_and_then(some, lambda items: (items * most)[:most], most).map(tuple)
+
+
+def pairs(
+    names: SearchStrategy[N], values: SearchStrategy[V], least: int = 0, most: int | None = None
+) -> SearchStrategy[tuple[tuple[N, V], ...]]:
+    """Draw dictionaries as pairs in wire order, sometimes with a repeated name."""
+    some = lists(st.tuples(names, values), least, most)
+    return now_and_then(
+        some, lambda items: items[:-1] + tuple((items[0][0], value) for _, value in items[-1:])
+    )
 
 
 def texts(
