@@ -332,8 +332,9 @@ class BodyDecoder(Visitor):
         match op:
             case Expect(octets=octets):
                 number = code_in(op, order)
-                byteorder = "little" if order == "<" else "big"
-                value = str(int.from_bytes(octets, byteorder)) if number else text_source(octets)
+                value = text_source(octets)
+                if number:
+                    value = str(int.from_bytes(octets, "little" if order == "<" else "big"))
                 self.decoder.refuse_if(f"{name} != {value}")
             case Number(coding=coding):
                 if code_in(op, order):
