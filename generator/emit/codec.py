@@ -26,7 +26,6 @@ from specwire.generator.emit.decoding import (
 from specwire.generator.emit.encoding import choice_writer, encode_body, record_writer
 from specwire.generator.emit.python import (
     annotation,
-    announcing_bits,
     constant_value,
     default,
     frame_fields,
@@ -39,7 +38,7 @@ from specwire.generator.emit.write import Emitter, header, render
 from specwire.generator.ir.names import snake_case
 from specwire.generator.passes.shapes import readers, takes_sender
 from specwire.generator.plan import plan_of
-from specwire.generator.plan.layouts import selected
+from specwire.generator.plan.layouts import announcing_bits, selected
 from specwire.generator.support.plan import Choose, Plan
 
 _HELPERS = {

@@ -128,14 +128,6 @@ def frame_fields(message: ir.Message) -> Iterable[tuple[ir.Field, bool]]:
             yield part.field, True
 
 
-def announcing_bits(protocol: ir.Protocol) -> int:
-    """Return the bits of the flags octet that announce parts."""
-    bits = 0
-    for flag in protocol.flags:
-        bits |= flag.value if flag.announces else 0
-    return bits
-
-
 def fixed_size(type: ir.Type) -> int | None:
     """Return the fixed number of octets of a type, None if it varies."""
     match type:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
+from math import isfinite
 from types import ModuleType
 from typing import Any
+from uuid import UUID
 
 from specwire.runtime.cli.console import new_table, output
 from specwire.runtime.log.text import show
@@ -14,10 +16,17 @@ SHOWN_OCTETS = 48
 
 
 def plain(value: Any) -> Any:
-    """Return a value of a field as JSON has it: octets in hexadecimal, pairs and lists as arrays, the grammar's names."""
+    """Return a value of a field as JSON has it: octets in hexadecimal, pairs and lists as arrays, the grammar's names.
+
+    UUIDs are strings, and so are floats that are no numbers: ``nan``, ``inf``, ``-inf``.
+    """
     match value:
         case bytes():
             return value.hex()
+        case UUID():
+            return str(value)
+        case float() if not isfinite(value):
+            return str(value)
         case dict():
             return {grammar_name(name): plain(item) for name, item in value.items()}
         case tuple() | list():

@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum, IntFlag
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from uuid import UUID
 
 import msgspec
 
@@ -99,6 +100,8 @@ class Fields:
             return _octets(field, text)
         if kind is str:
             return text
+        if kind in _READERS:
+            return _from_text(field, kind, text)
         if _is_pair(kind):
             name, separator, value = text.partition("=")
             if not separator:
@@ -131,6 +134,8 @@ class Fields:
             return value
         if bytes in choices and isinstance(value, str) and str not in choices:
             return _hexadecimal(field, value)
+        if choices[0] in (float, UUID) and isinstance(value, str):
+            return _from_text(field, choices[0], value)
         records = [choice for choice in choices if hasattr(choice, "__match_args__")]
         if isinstance(value, dict) and records:
             return self._record(field, records, value)
@@ -204,6 +209,24 @@ def _named_numbers(package: ModuleType, field: str) -> dict[str, int]:
                 package, constant
             )
     return found
+
+
+def _truth(text: str) -> bool:
+    return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
+
+
+_READERS: Mapping[Any, tuple[str, Callable[[str], Any]]] = {
+    bool: ("neither true nor false", _truth), float: ("no number", float), UUID: ("no UUID", UUID),
+}  # fmt: skip
+"""For a type: what another text is, and how a text is read."""
+
+
+def _from_text(field: str, kind: Any, text: str) -> Any:
+    otherwise, read = _READERS[kind]
+    try:
+        return read(text)
+    except (KeyError, ValueError):
+        fail(f"{field.rstrip('_')}: {text[:60]!r} is {otherwise}")
 
 
 def _octets(field: str, text: str) -> bytes:

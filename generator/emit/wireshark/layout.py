@@ -11,13 +11,12 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from specwire.generator import ir
-from specwire.generator.emit.python import announcing_bits
 from specwire.generator.emit.wireshark.fields import WIDEST, Fields
 from specwire.generator.emit.wireshark.lua import Lua
 from specwire.generator.ir.dialogs import Dialog
 from specwire.generator.passes.shapes import takes_sender, weight
 from specwire.generator.plan import plan_of
-from specwire.generator.plan.layouts import selected
+from specwire.generator.plan.layouts import announcing_bits, selected
 from specwire.generator.support.plan import (
     ITEM,
     NAME,
