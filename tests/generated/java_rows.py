@@ -7,6 +7,7 @@ number as an integer.
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
@@ -58,7 +59,7 @@ def decoded(classes: Path, jobs: Sequence[Job]) -> tuple[list[str], list[dict[st
     assert run.returncode == 0, run.stderr
     lines = run.stdout.split("\n")[:-1]
     return [line for line in lines if not line.startswith("{")], [
-        json.loads(line) for line in lines if line.startswith("{")
+        json.loads(line, parse_constant=str) for line in lines if line.startswith("{")
     ]
 
 
@@ -87,6 +88,8 @@ def _plain(value: Any) -> Any:
             return b64encode(value).decode()
         case Decimal():
             return int(value)
+        case float() if not math.isfinite(value):
+            return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN")
         case list():
             return [_plain(item) for item in value]
         case dict():

@@ -1,4 +1,4 @@
-"""The Java decoder as it is emitted: what its layout says, and that no name or text of a grammar breaks the source."""
+"""The Java decoder as it is emitted: its operations, and that no name or text of a grammar breaks the source."""
 
 from __future__ import annotations
 
@@ -9,12 +9,8 @@ import pytest
 
 from specwire.generator import ir
 from specwire.generator.emit.java import EMITTER
-from specwire.generator.emit.java_reading import readings, tag_statements
 from specwire.generator.emit.java_source import Call, comment, java_string, method_name, package_name
-from specwire.generator.pipeline import compile_protocol
 from tests.generator.compiling import compiled
-
-GRAMMARS = Path(__file__).parents[2] / "grammars"
 
 GRAMMAR = """
 demo    = *( PING / DATA )
@@ -28,58 +24,53 @@ size    = OCTET         ; number of octets
 """
 
 
+CHECKED = "A = %xA1 n body sum\nn = OCTET ; an integer\nbody = *OCTET\nsum = 4OCTET\n"
+
+PROFILE = """
+name = "demo"
+[types.n]
+counts = ["body"]
+plus = 1
+[types.sum]
+type = "integer"
+checksum = "{}"
+over = ["body"]
+"""
+
+
 def emitted(protocol: ir.Protocol) -> str:
     text = EMITTER.emit(protocol)
     assert isinstance(text, str)
     return text
 
 
-def test_the_layout_is_that_of_the_grammar(tmp_path: Path) -> None:
-    """Fields in wire order, with their rules; only what is used is imported."""
+def test_operations_are_those_of_the_grammar(tmp_path: Path) -> None:
+    """They stand in wire order, with names and rules; only what is used is imported."""
     text = emitted(compiled(tmp_path, GRAMMAR).protocol)
-    words = " ".join(text.split())
-    assert 'new Field("number", "number", new Unsigned(4))' in words
-    assert 'new Field("name", "name", new Text(Span.prefix(1)))' in words
-    assert "new ListOf(1, new Octets(Span.prefix(1)), 0)" in words
-    assert 'List.of(new Tag("aa01"))' in words
-    assert "List.of(Selector.octets(0, 2))" in words
-    assert "import specwire.generated.java.ListOf;" in text
-    assert "import specwire.generated.java.Pairs;" not in text
+    words = " ".join(text.split()).replace("( ", "(")
+    assert 'new Number(new Field("number", "number"), 0, Store.LONG, Coding.unsigned(4))' in words
+    prefixed = "Extent.counted(Count.here(Coding.unsigned(1)))"
+    assert f'new TakeText(new Field("name", "name"), 0, {prefixed}, false, -1)' in words
+    assert 'new Loop(new Field("entries", "entries"), 1, Count.here(Coding.unsigned(1)), 0,' in words
+    assert f'new TakeOctets(new Field("", "entries"), Operation.ITEM, {prefixed}, 0, Long.MAX_VALUE)' in words
+    assert "List.of(new Selector(0, 2))" in words and 'List.of(new Tag("aa01"))' in words
+    assert '"`name` STRING, `entries` ARRAY<BINARY>"' in words
+    assert "import specwire.generated.java.Loop;" in text
+    assert "import specwire.generated.java.Nest;" not in text
 
 
-def test_a_good_message_is_read_value_after_value(tmp_path: Path) -> None:
-    """PING by its tag and its one integer; a list of octets is left to the tables, and its message with it."""
-    protocol = compiled(tmp_path, GRAMMAR).protocol
-    ping, *others = readings(protocol)
-    assert not others
-    assert ping.told == ("tag0 == 0xaa01L",)
-    assert tag_statements(protocol) == ["long tag0 = in.head(0, 2);"]
-    assert list(ping.statements) == [
-        "in.begin(1, 0);",
-        "in.open(0);",
-        "in.constant(2, 0xaa01L);",
-        "in.integer(0, 4);",
-        "in.close();",
-        "return in.done(0);",
-    ]
+def test_counts_and_checksums_have_registers(tmp_path: Path) -> None:
+    """A number that stands apart from what it counts is kept, and so are the positions that a checksum covers."""
+    words = " ".join(emitted(compiled(tmp_path, CHECKED, PROFILE.format("crc32c")).protocol).split())
+    assert 'new Keep(new Field("n", "n"), 0, Coding.unsigned(1))' in words
+    assert 'Extent.counted(Count.kept(new Field("n", "n"), 0, 1))' in words
+    assert 'new Mark(1), new TakeOctets(new Field("body", "body")' in words.replace("( ", "(")
+    assert 'new Keep(new Field("sum", "sum"), 3, Coding.unsigned(4))' in words
+    assert 'new Verify(new Field("sum", "sum"), 3, 4, Checksum.CRC32C, 1, 2)' in words
 
 
-def test_of_two_messages_with_one_tag_the_first_is_meant(tmp_path: Path) -> None:
-    """What the tables alone read hides the second from the quick reading, too."""
-    protocol = compiled(tmp_path, GRAMMAR).protocol
-    ping, data = protocol.messages
-    twin = msgspec.structs.replace(ping, tags=data.tags)
-    assert not readings(msgspec.structs.replace(protocol, messages=(data, twin)))
-
-
-@pytest.mark.parametrize(
-    "name", ["cmb1", "cmb1_json", "filemq", "flux", "libfilemq", "norfab", "norfab_ascii", "zre"]
-)
-def test_every_message_of_ours_is_read_quickly(name: str) -> None:
-    """But for ZMTP's, which are told by patterns."""
-    protocol = compile_protocol(GRAMMARS / name).protocol
-    assert protocol is not None
-    assert [reading.message.name for reading in readings(protocol)] == [m.name for m in protocol.messages]
+def test_a_checksum_of_a_python_function_has_no_java_decoder(tmp_path: Path) -> None:
+    assert not emitted(compiled(tmp_path, CHECKED, PROFILE.format("zlib:crc32")).protocol)
 
 
 def test_the_edition_cannot_leave_its_comment(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
-"""Random layouts of every kind: the Java decoders and the generated codec give the same rows, errors included.
+"""Random layouts and values of every kind: the Java decoders and the generated codec give the same rows and errors.
 
-All protocols are drawn first and compiled together, because a compiler takes longer to start than to compile; no
-session of Spark is needed to call what comes out.
+All protocols are drawn first and compiled together, because a compiler takes longer to start than to compile. The
+decoders are called without a Spark session.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from specwire.generated.errors import EncodeError
+from specwire.generated.messages import Message
 from specwire.generator import ir
 from specwire.generator.emit.java import EMITTER
 from tests.examples import examples
@@ -24,6 +26,7 @@ from tests.generated.agreement import mutated, some_truncations
 from tests.generated.java_rows import Frames, Job, compile_decoders, decoded, wanted_rows
 from tests.generator import layouts
 from tests.generator.test_layouts import generated
+from tests.generator.test_values import Values
 
 PROTOCOLS = max(2, examples(5))
 MESSAGES = 6
@@ -55,14 +58,20 @@ def test_java_reads_what_the_codec_reads() -> None:
     sources: list[Path] = []
 
     @ONCE
-    @given(st.lists(layouts.protocols, min_size=PROTOCOLS, max_size=PROTOCOLS), st.data())
-    def draw(drawn: list[ir.Protocol], data: st.DataObject) -> None:
-        for protocol in drawn:
+    @given(several(layouts.protocols), several(layouts.valued()), st.data())
+    def draw(drawn: list[ir.Protocol], valued: list[ir.Protocol], data: st.DataObject) -> None:
+        for protocol in (*drawn, *valued):
             number = len(sources)
             named = msgspec.structs.replace(protocol, name=f"demo{number}")
             sources.append(write(Path(folder), named))
-            with generated(Path(folder, "packages"), named) as module:
-                made = [data.draw(strategies.messages(module)).encode() for _ in range(MESSAGES)]
+            targets = ["codec", "columns"] if protocol in valued else None
+            with generated(Path(folder, "packages"), named, targets) as module:
+                if targets:
+                    values = Values(data.draw, named, module)
+                    found = [encoded(values.message()) for _ in range(2 * MESSAGES)]
+                    made = [frames for frames in found if frames is not None]
+                else:
+                    made = [data.draw(strategies.messages(module)).encode() for _ in range(MESSAGES)]
                 rows = list(spoilt(made, Random(number)))[:MOST]
                 wanted.extend(wanted_rows(module, rows))
                 jobs.extend((named.name, None, frames) for frames in rows)
@@ -72,9 +81,22 @@ def test_java_reads_what_the_codec_reads() -> None:
         draw()
         classes = compile_decoders(sources, Path(folder, "classes"))
         _, found = decoded(classes, jobs)
-    assert len(sources) >= 2 * PROTOCOLS
+    assert len(sources) >= 4 * PROTOCOLS
     for (name, _, given_frames), own, other in zip(jobs, found, wanted, strict=True):
         assert own == other, (name, given_frames)
+
+
+def several(drawn: st.SearchStrategy[ir.Protocol]) -> st.SearchStrategy[list[ir.Protocol]]:
+    """Return a strategy for the protocols of one run."""
+    return st.lists(drawn, min_size=PROTOCOLS, max_size=PROTOCOLS)
+
+
+def encoded(message: Message) -> list[bytes] | None:
+    """Return the frames of a message; None if its values have no octets."""
+    try:
+        return message.encode()
+    except EncodeError:
+        return None
 
 
 def write(folder: Path, protocol: ir.Protocol) -> Path:

@@ -23,7 +23,7 @@ from specwire.generated.columns.arrow import Mask, Positions, either
 from specwire.generated.columns.frames import Frames
 from specwire.generated.columns.runs import differs, gather
 from specwire.generated.layout import ProtocolLayout, Shape
-from specwire.generated.patterns import fixed_octets
+from specwire.generated.selection import pattern_octets
 
 Numbers = NDArray[np.int16]
 """Number of each row's message, -1 for none."""
@@ -175,7 +175,7 @@ def _pieces(pattern: str) -> list[tuple[int, bytes]]:
     Most rows that do not have a pattern differ in octet 0.
     """
     pieces: list[tuple[int, bytes]] = []
-    for offset, octet in enumerate(fixed_octets(pattern)):
+    for offset, octet in enumerate(pattern_octets(pattern)):
         if octet is None:
             continue
         if len(pieces) > 1 and pieces[-1][0] + len(pieces[-1][1]) == offset:
@@ -232,5 +232,5 @@ def _apart(shape: Shape, own: Sequence[Shape]) -> bool:
 
 def _meet(one: str, other: str) -> bool:
     """Return whether octets can begin in both ways."""
-    pairs = zip(fixed_octets(one), fixed_octets(other), strict=False)
+    pairs = zip(pattern_octets(one), pattern_octets(other), strict=False)
     return all(first is None or second is None or first == second for first, second in pairs)

@@ -1,15 +1,62 @@
 package specwire.generated.java;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.HexFormat;
 
-/** Comparison and search of octets in place. */
+/** Octets in place: numbers, comparison and search. */
 final class Bytes {
+    private static final VarHandle SHORTS =
+            MethodHandles.byteArrayViewVarHandle(short[].class, ByteOrder.BIG_ENDIAN);
+    private static final VarHandle INTEGERS =
+            MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.BIG_ENDIAN);
+    private static final VarHandle LONGS =
+            MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
+
     private Bytes() {}
 
-    /** Whether {@code frame} has {@code octets} at {@code at}; they must not exceed the frame. */
-    static boolean standAt(byte[] frame, int at, byte[] octets) {
-        for (int index = 0; index < octets.length; index++) {
-            if (frame[at + index] != octets[index]) {
+    /** The octets that a layout has in hexadecimal. */
+    static byte[] parse(String hex) {
+        return HexFormat.of().parseHex(hex);
+    }
+
+    /** The octets from {@code begin} to {@code end} as text. */
+    static String ascii(byte[] octets, int begin, int end) {
+        return new String(octets, begin, end - begin, StandardCharsets.US_ASCII);
+    }
+
+    /** An unsigned big-endian integer of 1 to 8 octets. */
+    static long number(byte[] octets, int from, int size) {
+        switch (size) {
+            case 1:
+                return octets[from] & 0xff;
+            case 2:
+                return (short) SHORTS.get(octets, from) & 0xffff;
+            case 4:
+                return (int) INTEGERS.get(octets, from) & 0xffff_ffffL;
+            case 8:
+                return (long) LONGS.get(octets, from);
+            default:
+                long value = 0;
+                for (int at = from; at < from + size; at++) {
+                    value = value << 8 | octets[at] & 0xff;
+                }
+                return value;
+        }
+    }
+
+    /** Whether {@code octets} from {@code begin} to {@code end} equal {@code wanted}. */
+    static boolean equal(byte[] octets, int begin, int end, byte[] wanted) {
+        return end - begin == wanted.length && standAt(octets, begin, wanted);
+    }
+
+    /** Whether {@code octets} have {@code wanted} at {@code at}; they must not be exceeded. */
+    static boolean standAt(byte[] octets, int at, byte[] wanted) {
+        for (int index = 0; index < wanted.length; index++) {
+            if (octets[at + index] != wanted[index]) {
                 return false;
             }
         }
@@ -21,24 +68,19 @@ final class Bytes {
         return head.length <= octets.length && standAt(octets, 0, head);
     }
 
-    /** Position of the first {@code wanted} in {@code frame} from {@code at} to {@code end}; -1 if there is none. */
-    static int indexOf(byte[] frame, byte[] wanted, int at, int end) {
+    /** Position of the first {@code wanted} from {@code at} to {@code end}; -1 if there is none. */
+    static int indexOf(byte[] octets, byte[] wanted, int at, int end) {
         for (int found = at; found + wanted.length <= end; found++) {
-            if (standAt(frame, found, wanted)) {
+            if (standAt(octets, found, wanted)) {
                 return found;
             }
         }
         return -1;
     }
 
-    /** The octets from {@code begin} to {@code end}; the frame itself if that is all of it. */
-    static byte[] slice(byte[] frame, int begin, int end) {
-        return begin == 0 && end == frame.length ? frame : Arrays.copyOfRange(frame, begin, end);
-    }
-
-    /** At most {@code count} octets of a frame from offset {@code at}; none if it ends earlier. */
-    static byte[] atMost(byte[] frame, int at, int count) {
-        int begin = Math.min(at, frame.length);
-        return Arrays.copyOfRange(frame, begin, Math.min(frame.length, begin + count));
+    /** At most {@code count} octets from offset {@code at}; none if they end earlier. */
+    static byte[] atMost(byte[] octets, int at, int count) {
+        int begin = Math.min(at, octets.length);
+        return Arrays.copyOfRange(octets, begin, Math.min(octets.length, begin + count));
     }
 }

@@ -1,9 +1,13 @@
 package specwire.generated.java;
 
+import java.util.ArrayList;
+import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
@@ -19,19 +23,23 @@ public final class Decoder {
     /** Largest number of frames of one message; a Spark row bounds the octets. */
     private static final int MAX_FRAMES = 65_536;
 
+    private static final StructType COMMON = StructType.fromDDL("_message STRING, "
+            + "_error STRUCT<message: STRING, field: STRING, frame: INT, offset: BIGINT, kind: STRING, text: STRING>, "
+            + "_frames ARRAY<BINARY>");
+
     private final Protocol protocol;
-    private final Message[] messages;
-    private final StructType type;
 
     public Decoder(Protocol protocol) {
         this.protocol = protocol;
-        messages = protocol.messages().toArray(new Message[0]);
-        type = Columns.decoded(protocol.messages());
     }
 
     /** The columns of a row. */
     public StructType type() {
-        return type;
+        List<StructField> found = new ArrayList<>(List.of(COMMON.fields()));
+        for (Message message : protocol.messages()) {
+            found.add(new StructField(message.className(), message.type(), true, Metadata.empty()));
+        }
+        return new StructType(found.toArray(new StructField[0])).add("_octets", DataTypes.LongType);
     }
 
     /** The frames of a message of one frame. */
@@ -39,65 +47,49 @@ public final class Decoder {
         return frame == null ? null : new GenericArrayData(new Object[] {frame});
     }
 
-    /** The cursor for fast reading; null if frames are null or too many. */
-    public Cursor cursor(ArrayData frames) {
-        return frames == null ? null : Cursor.over(frames);
-    }
-
-    /** The row of the message that the cursor has read. */
-    public InternalRow row(Cursor read) {
-        return Decoded.of(messages.length, messages[read.message()], read.row(), read.total());
-    }
-
-    /** Decodes frames with the tables; {@code sender} is a role's letter, null or empty if unknown. */
+    /** Decodes frames; {@code sender} is a role's letter, null or empty if unknown. */
     public InternalRow decode(ArrayData frames, UTF8String sender) {
         if (frames == null) {
             return null;
         }
-        Object[] found = octets(frames);
-        long total = count(found);
+        int messages = protocol.messages().length;
+        Cursor in = new Cursor(frames);
         try {
-            return read(found, sender == null || sender.numBytes() == 0 ? null : sender.toString(), total);
+            Message message = find(in, sender == null || sender.numBytes() == 0 ? null : sender.toString());
+            read(message, in);
+            return Decoded.of(messages, message, in.row.end(message.columns()), in.total());
         } catch (Refusal refusal) {
-            return Decoded.of(messages.length, refusal, new GenericArrayData(found), total);
+            return Decoded.of(messages, refusal, copy(frames), in.total());
         }
     }
 
-    private InternalRow read(Object[] frames, String sender, long total) {
-        for (int number = 0; number < frames.length; number++) {
-            if (frames[number] == null) {
-                // A null frame is unknown, which differs from empty.
-                throw Refusal.of(null, "", "frames", number, null, "frames", "octets", "null", "columns");
-            }
+    private Message find(Cursor in, String sender) {
+        int missing = in.firstNull();
+        if (missing >= 0) {
+            // A null frame is unknown, which differs from empty.
+            throw Refusal.of(null, "", "frames", missing, null, "frames", "octets", "null", "columns");
         }
-        if (frames.length > MAX_FRAMES) {
+        if (in.count > MAX_FRAMES) {
             String most = "at most " + Words.frames(MAX_FRAMES);
-            throw Selection.refuse(protocol, null, -1, -1, "limit", most, Integer.toString(frames.length), null);
+            throw Selection.refuse(protocol, null, -1, -1, "limit", most, Integer.toString(in.count));
         }
-        Message message = protocol.find(frames, sender);
-        Object[] values;
+        return protocol.find(in, sender);
+    }
+
+    private void read(Message message, Cursor in) {
         try {
-            values = message.read(new Place(protocol, message, frames, false));
+            message.read(in, protocol, false);
         } catch (Refusal first) {
-            // Decode again with paths of entries for the error text.
-            values = message.read(new Place(protocol, message, frames, true));
+            // Decode again with the paths of fields for the error text.
+            message.read(in, protocol, true);
         }
-        return Decoded.of(messages.length, message, new GenericInternalRow(values), total);
     }
 
-    private static long count(Object[] frames) {
-        long octets = 0;
-        for (Object frame : frames) {
-            octets += frame == null ? 0 : ((byte[]) frame).length;
-        }
-        return octets;
-    }
-
-    private static Object[] octets(ArrayData frames) {
+    private static ArrayData copy(ArrayData frames) {
         Object[] octets = new Object[frames.numElements()];
         for (int number = 0; number < octets.length; number++) {
             octets[number] = frames.isNullAt(number) ? null : frames.getBinary(number);
         }
-        return octets;
+        return new GenericArrayData(octets);
     }
 }

@@ -5,38 +5,40 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
+import java.util.stream.Collectors;
 
-/** The octet that says which parts are present: its position and its allowed bits. */
-final class Flags {
+/** The octet that says which parts are present: its position, and its allowed bits. */
+public final class Flags {
     /** Bits that belong together, and their allowed values in ascending order. */
-    private record Bits(int mask, int[] values) {
+    private record Bits(int mask, TreeSet<Integer> values) {
         boolean allow(int flags) {
-            for (int value : values) {
-                if ((flags & mask) == value) {
-                    return true;
-                }
-            }
-            return false;
+            return values.contains(flags & mask);
         }
     }
 
     private final Field field;
-    private final int index;
-    private final boolean last;
+    private final int part;
     private final int offset;
     private final List<Bits> allowed = new ArrayList<>();
     private int known;
     /** For each octet value, whether all bits that belong together are allowed. */
     private final boolean[] good = new boolean[256];
+    private boolean last;
 
-    private Flags(Field field, int index, int offset, Part[] parts) {
+    /** The octet at an offset of a part, which is one frame. */
+    public Flags(Field field, int part, int offset) {
         this.field = field;
-        this.index = index;
+        this.part = part;
         this.offset = offset;
-        last = index == parts.length - 1;
+    }
+
+    /** Finds out what the parts allow. */
+    void allow(Part... parts) {
+        // Flags at the end of a message are counted from its end: they determine how many frames precede.
+        last = part == parts.length - 1;
         Map<Integer, TreeSet<Integer>> values = new LinkedHashMap<>();
-        for (Part part : parts) {
-            Presence presence = part.presence();
+        for (Part one : parts) {
+            Presence presence = one.presence;
             if (presence.mask() != 0) {
                 TreeSet<Integer> options = values.computeIfAbsent(presence.mask(), mask -> new TreeSet<>());
                 options.add(presence.value());
@@ -47,7 +49,7 @@ final class Flags {
         }
         values.forEach((mask, options) -> {
             known |= mask;
-            allowed.add(new Bits(mask, options.stream().mapToInt(Integer::intValue).toArray()));
+            allowed.add(new Bits(mask, options));
         });
         for (int octet = 0; octet < good.length; octet++) {
             int flags = octet;
@@ -55,52 +57,34 @@ final class Flags {
         }
     }
 
-    /** The flags among the fields of these parts, null if there are none. */
-    static Flags of(Part[] parts) {
-        for (int index = 0; index < parts.length; index++) {
-            int offset = 0;
-            for (Field field : parts[index].fields()) {
-                if (field.isFlags()) {
-                    return new Flags(field, index, offset, parts);
-                }
-                offset += Math.max(field.type().fixedSize(), 0);
-            }
+    /** Returns the checked octet, and moves the cursor to the first frame; {@code announcing} bits announce parts. */
+    int read(Cursor in, int announcing) {
+        in.index = last ? in.count - 1 : part;
+        if (in.names) {
+            in.enter(field);
         }
-        return null;
-    }
-
-    /** Returns the checked octet and moves the place to the first frame. */
-    int read(Place place) {
-        // Flags at the end of a message are counted from its end: they determine how many frames precede.
-        place.index = last ? place.frames.length - 1 : index;
-        place.enter(field, field.name());
-        if (place.index >= place.frames.length) {
-            throw place.refuse("frames", "a frame with " + field.name(), Words.frames(place.frames.length), -1);
+        if (in.index >= in.count) {
+            throw in.refuse("frames", "a frame with " + field.name(), Words.frames(in.count), -1);
         }
-        place.open();
-        place.at = offset;
-        int flags = (int) place.unsigned(1);
+        in.open();
+        in.at += offset;
+        int start = in.at;
+        int flags = (int) in.unsigned(1);
         if (!good[flags]) {
             Bits wrong = allowed.stream().filter(bits -> !bits.allow(flags)).findFirst().orElseThrow();
-            throw refuse(place, flags & wrong.mask, expected(wrong.values));
+            List<String> values =
+                    wrong.values.stream().map(Flags::hex).collect(Collectors.toList());
+            throw in.refuse("range", Words.either(values), hex(flags & wrong.mask), start);
         }
-        int absent = flags & place.protocol.announcing() & ~known;
+        int absent = flags & announcing & ~known;
         if (absent != 0) {
-            throw refuse(place, absent, "0x00: the message has no such part");
+            throw in.refuse("range", "0x00: the message has no such part", hex(absent), start);
         }
-        place.index = 0;
+        in.index = 0;
         return flags;
     }
 
-    private Refusal refuse(Place place, int found, String expected) {
-        return place.refuse("range", expected, String.format("0x%02x", found), offset);
-    }
-
-    private static String expected(int[] values) {
-        List<String> words = new ArrayList<>();
-        for (int value : values) {
-            words.add(String.format("0x%02x", value));
-        }
-        return Words.either(words);
+    private static String hex(int octet) {
+        return String.format("0x%02x", octet);
     }
 }

@@ -1,32 +1,10 @@
 package specwire.generated.java;
 
-/** One ZeroMQ frame, and the fields in it. */
+/** One ZeroMQ frame. */
 public final class Frame extends Part {
-    private final String name;
-    private final Fields fields;
-    private final boolean whole;
-
-    /** A frame; if it has only one field, both have the same name. */
-    public Frame(String name, Presence presence, Field... fields) {
-        super(presence);
-        this.fields = new Fields(fields);
-        this.name = fields.length > 1 ? name : fields[0].name();
-        whole = fields.length == 1 && (fields[0].type() instanceof Constant || fields[0].type() instanceof Keyword);
-    }
-
-    @Override
-    Field[] fields() {
-        return fields.all();
-    }
-
-    @Override
-    int columns() {
-        return fields.columns();
-    }
-
-    @Override
-    void enter(Place place) {
-        place.enter(fields.isSingle() ? fields.first() : null, name);
+    /** A frame; {@code field} is its only field, or names the frame. */
+    public Frame(Field field, Presence presence, Operation... body) {
+        super(field, presence, body);
     }
 
     @Override
@@ -35,19 +13,12 @@ public final class Frame extends Part {
     }
 
     @Override
-    void read(Place place, Object[] values, int column) {
-        place.enter(fields.first(), fields.first().name());
-        place.open();
-        if (whole) {
-            Object word = fields.first().type().readWhole(place);
-            if (fields.columns() > 0) {
-                values[column] = word;
-            }
-        } else {
-            fields.readFrame(place, values, column);
-            place.enter(null, "");
-            place.endFrame();
+    void read(Cursor in) {
+        open(in);
+        if (in.names) {
+            in.leave();
         }
-        place.index++;
+        in.endFrame();
+        in.index++;
     }
 }

@@ -1,6 +1,7 @@
 package specwire.generated.java;
 
 import java.util.List;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** One message: its parts, and the data that identify it. */
@@ -9,40 +10,54 @@ public final class Message {
     private final String className;
     /** The class name for Spark rows. */
     private final UTF8String classNameUtf8;
+    private final String type;
+    private final int columns;
+    private final int registers;
     private final List<Tag> tags;
     private final List<String> patterns;
+    private final Flags flags;
     private final Part[] parts;
     /** For each part, the minimum number of frames of the parts after it. */
     private final int[] after;
-    private final Flags flags;
-    private final int columns;
+    private final int room;
     /** Index among the protocol's messages. */
     private int number;
 
     /**
      * A message of the grammar.
      *
+     * @param type the columns, as SQL defines them
+     * @param columns the number of values; 0 for a message whose only column says that it is present
+     * @param registers the number of hidden numbers
      * @param tags what the protocol's selectors find in it, for each spelling
      * @param patterns how its first frame begins, where that tells messages apart: hexadecimal, {@code ??} for any
+     * @param flags the octet that announces parts, null if there is none
      */
-    public Message(String name, String className, List<Tag> tags, List<String> patterns, Part... parts) {
+    public Message(
+            String name, String className, String type, int columns, int registers, List<Tag> tags,
+            List<String> patterns, Flags flags, Part... parts) {
         this.name = name;
         this.className = className;
         classNameUtf8 = UTF8String.fromString(className);
+        this.type = type;
+        this.columns = columns;
+        this.registers = registers;
         this.tags = tags;
         this.patterns = patterns;
+        this.flags = flags;
         this.parts = parts;
         after = new int[parts.length];
-        int total = 0;
-        int filled = 0;
-        for (int number = parts.length - 1; number >= 0; number--) {
-            after[number] = total;
-            boolean always = parts[number].presence().kind() == Presence.Kind.ALWAYS;
-            total += always && !(parts[number] instanceof Rest) ? 1 : 0;
-            filled += parts[number].columns();
+        int required = 0;
+        int rooms = 0;
+        for (int part = parts.length - 1; part >= 0; part--) {
+            after[part] = required;
+            required += parts[part].isRequired() ? 1 : 0;
+            rooms += parts[part].room();
         }
-        columns = filled;
-        flags = Flags.of(parts);
+        room = rooms;
+        if (flags != null) {
+            flags.allow(parts);
+        }
     }
 
     String name() {
@@ -57,13 +72,21 @@ public final class Message {
         return classNameUtf8;
     }
 
+    StructType type() {
+        return StructType.fromDDL(type);
+    }
+
+    int columns() {
+        return Math.max(columns, 1);
+    }
+
     int number() {
         return number;
     }
 
     /** Sets the index among the protocol's messages. */
-    void setNumber(int number) {
-        this.number = number;
+    void setNumber(int index) {
+        number = index;
     }
 
     List<Tag> tags() {
@@ -78,54 +101,47 @@ public final class Message {
         return parts;
     }
 
-    /** Reads the message; returns its columns, or throws {@link Refusal}. */
-    Object[] read(Place place) {
-        int bits = flags == null ? -1 : flags.read(place);
-        Object[] values = new Object[columns];
-        int column = 0;
-        for (int number = 0; number < parts.length; number++) {
-            Part part = parts[number];
-            part.enter(place);
-            if (isPresent(place, number, bits)) {
-                if (!(part instanceof Rest)) {
-                    admit(place, number);
-                }
-                part.read(place, values, column);
+    /** Reads the message into the row; throws {@link Refusal}. With {@code names}, the fault names its field. */
+    void read(Cursor in, Protocol protocol, boolean names) {
+        in.begin(protocol.edition(), this, registers, names);
+        in.row.begin(columns(), room + in.total());
+        int bits = flags == null ? -1 : flags.read(in, protocol.announcing());
+        for (int part = 0; part < parts.length; part++) {
+            if (parts[part].isPresent(in, bits, after[part])) {
+                admit(in, part, protocol.hasHeaderLast());
+                parts[part].read(in);
+            } else {
+                parts[part].absent(in.row);
             }
-            column += part.columns();
         }
-        if (place.index < place.frames.length) {
-            throw surplus(place, place.index);
+        if (in.index < in.count) {
+            throw surplus(in, in.index);
         }
-        return columns > 0 ? values : Fields.present();
-    }
-
-    private boolean isPresent(Place place, int number, int bits) {
-        Presence presence = parts[number].presence();
-        return switch (presence.kind()) {
-            case ALWAYS -> true;
-            case ANNOUNCED -> bits >= 0 && (bits & presence.mask()) == presence.value();
-            case COUNTED -> place.index < place.frames.length - after[number];
-        };
+        if (columns == 0) {
+            in.row.number(0, Store.BOOLEAN, 1);
+        }
     }
 
     /** Refuses a part whose first frame is missing, or that must be last and is not. */
-    private void admit(Place place, int number) {
-        // A header that is counted from the end stays the same part, however many frames there are.
-        boolean header = place.protocol.hasHeaderLast();
-        boolean last = number == parts.length - 1;
-        int frames = place.frames.length;
-        if (header && last && place.index < frames - 1) {
-            throw surplus(place, place.index + 1);
+    private void admit(Cursor in, int part, boolean headerLast) {
+        if (in.names) {
+            in.enter(parts[part].field);
         }
-        if (place.index >= frames - (header && !last ? 1 : 0)) {
-            String expected = parts[number].missing() + place.path;
-            throw place.refuse("frames", expected, Words.frames(frames), -1);
+        boolean last = part == parts.length - 1;
+        if (parts[part] instanceof Frames frames && !frames.isDelimited()) {
+            return;
+        }
+        // A header that is counted from the end stays the same part, however many frames there are.
+        if (headerLast && last && in.index < in.count - 1) {
+            throw surplus(in, in.index + 1);
+        }
+        if (in.index >= in.count - (headerLast && !last ? 1 : 0)) {
+            throw in.refuse("frames", parts[part].missing() + in.path, Words.frames(in.count), -1);
         }
     }
 
-    private static Refusal surplus(Place place, int wanted) {
-        place.enter(null, "");
-        return place.refuse("frames", Words.frames(wanted), Integer.toString(place.frames.length), -1);
+    private static Refusal surplus(Cursor in, int wanted) {
+        in.leave();
+        return in.refuse("frames", Words.frames(wanted), Integer.toString(in.count), -1);
     }
 }

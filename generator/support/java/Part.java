@@ -1,55 +1,60 @@
 package specwire.generated.java;
 
-import java.util.ArrayList;
-import java.util.List;
-import org.apache.spark.sql.types.DataType;
-import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.StructField;
-
-/** A part of a message: a frame, a stack of frames up to an empty one, or all remaining frames. */
+/** Part of a message: a frame, or frames with one value each. */
 public abstract class Part {
-    private final Presence presence;
+    final Field field;
+    final Presence presence;
+    private final boolean always;
+    private final boolean counted;
+    private final int mask;
+    private final int value;
+    final Body body;
+    private final Expect constant;
 
-    Part(Presence presence) {
+    Part(Field field, Presence presence, Operation... body) {
+        this.field = field;
         this.presence = presence;
+        always = presence.kind() == Presence.Kind.ALWAYS;
+        counted = presence.kind() == Presence.Kind.COUNTED;
+        mask = presence.mask();
+        value = presence.value();
+        this.body = new Body(body);
+        constant = body.length == 1 && body[0] instanceof Expect only ? only : null;
     }
 
-    final Presence presence() {
-        return presence;
+    /** Whether every message has frames of the part. */
+    boolean isRequired() {
+        return always;
     }
 
-    /** The fields of the part. */
-    abstract Field[] fields();
-
-    /** Number of columns of the part. */
-    abstract int columns();
-
-    /** Columns of the part: one for each field of a frame, else one for all frames. */
-    final List<StructField> dataTypes() {
-        List<StructField> found = new ArrayList<>();
-        for (Field field : fields()) {
-            if (!field.implied()) {
-                DataType type = field.type().dataType();
-                boolean one = this instanceof Frame;
-                found.add(Columns.column(field.name(), one ? type : DataTypes.createArrayType(type)));
-            }
-        }
-        return found;
+    /** Whether a message has the part; {@code after} is the minimum number of frames after it, -1 flags are none. */
+    final boolean isPresent(Cursor in, int flags, int after) {
+        return always || (counted ? in.index < in.count - after : flags >= 0 && (flags & mask) == value);
     }
-
-    /** Names the part for errors. */
-    abstract void enter(Place place);
-
-    /** Reads the part, whose first frame is there, into {@code values}, from {@code column} on. */
-    abstract void read(Place place, Object[] values, int column);
 
     /** What a message lacks that ends before the part. */
     abstract String missing();
 
-    /** Reads the frame of that number in a part of several as a value. */
-    static Object element(Place place, Field field, int number) {
-        place.enter(field, place.told ? field.name() + "[" + number + "]" : field.name());
-        place.open();
-        return field.type().readWhole(place);
+    /** Reads the part from the frame at the cursor on, and moves to the frame after it. */
+    abstract void read(Cursor in);
+
+    /** Writes the columns of a part that the message lacks. */
+    void absent(RowWriter row) {
+        body.absent(row);
+    }
+
+    /** Expected number of octets in the row for the part, besides its columns and the octets of the message. */
+    int room() {
+        return body.room();
+    }
+
+    /** Reads the operations from the start of the frame; a constant alone is the whole frame. */
+    final void open(Cursor in) {
+        in.open();
+        if (constant == null) {
+            body.read(in);
+        } else {
+            constant.readFrame(in);
+        }
     }
 }

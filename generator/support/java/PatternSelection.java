@@ -13,9 +13,11 @@ final class PatternSelection extends Selection {
     /** A message, and a pattern of it: hexadecimal, and the octets, -1 for any. */
     private record Row(Message message, String pattern, short[] octets) {
         /** Number of octets of the pattern that match, from the first on. */
-        int fitting(byte[] frame) {
+        int fitting(Cursor in) {
+            byte[] array = in.array(0);
+            int begin = in.begin(0);
             for (int at = 0; at < octets.length; at++) {
-                if (at == frame.length || octets[at] >= 0 && octets[at] != (frame[at] & 0xff)) {
+                if (at == in.size(0) || octets[at] >= 0 && octets[at] != (array[begin + at] & 0xff)) {
                     return at;
                 }
             }
@@ -38,7 +40,7 @@ final class PatternSelection extends Selection {
 
     private final List<Row> rows = new ArrayList<>();
 
-    PatternSelection(List<Message> messages) {
+    PatternSelection(Message... messages) {
         for (Message message : messages) {
             for (String pattern : message.patterns()) {
                 rows.add(new Row(message, pattern, octets(pattern)));
@@ -57,41 +59,39 @@ final class PatternSelection extends Selection {
     }
 
     @Override
-    Message find(Protocol protocol, Object[] frames, String sender) {
-        if (frames.length == 0) {
-            throw refuse(protocol, null, -1, -1, "frames", "a frame", Words.frames(0), null);
+    Message find(Protocol protocol, Cursor in, String sender) {
+        if (in.count == 0) {
+            throw refuse(protocol, null, -1, -1, "frames", "a frame", Words.frames(0));
         }
-        byte[] frame = (byte[]) frames[0];
         Row longest = null;
         for (Row row : rows) {
             boolean longer = longest == null || row.octets.length > longest.octets.length;
-            if (longer && row.fitting(frame) == row.octets.length) {
+            if (longer && row.fitting(in) == row.octets.length) {
                 longest = row;
             }
         }
         if (longest == null) {
-            throw unknown(protocol, frame);
+            throw unknown(protocol, in);
         }
         return longest.message;
     }
 
     /** Reports where the nearest patterns fail. */
-    private Refusal unknown(Protocol protocol, byte[] frame) {
-        int at = rows.stream().mapToInt(row -> row.fitting(frame)).max().orElse(0);
-        List<Row> nearest = rows.stream().filter(row -> row.fitting(frame) == at).toList();
+    private Refusal unknown(Protocol protocol, Cursor in) {
+        byte[] frame = in.frame(0);
+        int at = rows.stream().mapToInt(row -> row.fitting(in)).max().orElse(0);
+        List<Row> nearest = rows.stream().filter(row -> row.fitting(in) == at).toList();
         Row first = nearest.get(0);
         int start = 0;
-        Field field = null;
-        int size = -1;
-        for (Field next : first.message.parts()[0].fields()) {
-            field = next;
-            size = sizeOf(field.type(), first.pattern.substring(Math.min(2 * start, first.pattern.length())));
+        Operation here = null;
+        for (Operation operation : operations(first.message.parts()[0].body)) {
+            here = operation;
+            int size = octets(operation, first.pattern, start);
             if (size < 0 || at < start + size) {
                 break;
             }
             start += size;
         }
-        size = sizeOf(field.type(), first.pattern.substring(Math.min(2 * start, first.pattern.length())));
         List<byte[]> options = new ArrayList<>();
         for (Row row : nearest) {
             byte[] word = row.word(start);
@@ -103,17 +103,32 @@ final class PatternSelection extends Selection {
         int most = options.stream().mapToInt(option -> option.length).max().orElse(0);
         String expected = Words.oneOf(options);
         String found = Words.show(Bytes.atMost(frame, start, most));
+        int size = octets(here, first.pattern, start);
         if (at == frame.length && size > 0 && open) {
             // The pattern allows any octet here; the frame is too short.
             expected = Words.octets(size);
             found = Integer.toString(frame.length - start);
         }
-        String kind = at == frame.length ? "length" : "tag";
-        return refuse(protocol, field.name(), 0, start, kind, expected, found, field.rule());
+        return refuse(protocol, here.field, 0, start, at == frame.length ? "length" : "tag", expected, found);
     }
 
-    /** Number of octets of a value at this place of a pattern, -1 if it varies. */
-    private static int sizeOf(Type type, String pattern) {
-        return type instanceof Size size ? size.sizeIn(pattern) : type.fixedSize();
+    /** The operations of a body, those after a size or an option included. */
+    private static List<Operation> operations(Body body) {
+        List<Operation> found = new ArrayList<>();
+        for (Operation operation : body.operations()) {
+            if (operation.field != null && !(operation instanceof Verify)) {
+                found.add(operation);
+            }
+            if (operation.body() != null) {
+                found.addAll(operations(operation.body()));
+            }
+        }
+        return found;
+    }
+
+    /** Number of octets at this place of a pattern, -1 if it varies. */
+    private static int octets(Operation operation, String pattern, int at) {
+        String left = pattern.substring(Math.min(2 * at, pattern.length()));
+        return operation instanceof Sized sized ? sized.sizeIn(left) : operation.octets();
     }
 }

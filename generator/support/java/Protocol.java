@@ -7,36 +7,35 @@ public final class Protocol {
     private final String name;
     private final String edition;
     private final int announcing;
-    private final List<Message> messages;
+    private final Message[] messages;
     private final Selection selection;
     private final boolean headerLast;
 
     private Protocol(
             String name, String edition, int announcing, Selection selection, boolean headerLast,
-            List<Message> messages) {
+            Message... messages) {
         this.name = name;
         this.edition = edition;
         this.announcing = announcing;
         this.selection = selection;
         this.headerLast = headerLast;
         this.messages = messages;
-        for (int number = 0; number < messages.size(); number++) {
-            messages.get(number).setNumber(number);
+        for (int number = 0; number < messages.length; number++) {
+            messages[number].setNumber(number);
         }
     }
 
     /** A protocol whose messages have tags; {@code announcing} are the bits of the flags octet that announce parts. */
     public static Protocol ofTags(
             String name, String edition, int announcing, List<Selector> selectors, Message... messages) {
-        Selection selection = new TagSelection(selectors.toArray(new Selector[0]));
+        Selection selection = new TagSelection(selectors, messages);
         boolean headerLast = selectors.stream().anyMatch(selector -> selector.frame() < 0);
-        return new Protocol(name, edition, announcing, selection, headerLast, List.of(messages));
+        return new Protocol(name, edition, announcing, selection, headerLast, messages);
     }
 
     /** A protocol whose messages have patterns. */
     public static Protocol ofPatterns(String name, String edition, int announcing, Message... messages) {
-        List<Message> all = List.of(messages);
-        return new Protocol(name, edition, announcing, new PatternSelection(all), false, all);
+        return new Protocol(name, edition, announcing, new PatternSelection(messages), false, messages);
     }
 
     /**
@@ -45,8 +44,7 @@ public final class Protocol {
      */
     public static Protocol ofShapes(
             String name, String edition, int announcing, List<String> roles, List<Shape> shapes, Message... messages) {
-        Selection selection = new ShapeSelection(roles, shapes.toArray(new Shape[0]));
-        return new Protocol(name, edition, announcing, selection, false, List.of(messages));
+        return new Protocol(name, edition, announcing, new ShapeSelection(roles, shapes), false, messages);
     }
 
     String name() {
@@ -61,7 +59,7 @@ public final class Protocol {
         return announcing;
     }
 
-    List<Message> messages() {
+    Message[] messages() {
         return messages;
     }
 
@@ -71,11 +69,16 @@ public final class Protocol {
     }
 
     Message message(String className) {
-        return messages.stream().filter(message -> message.className().equals(className)).findFirst().orElseThrow();
+        for (Message message : messages) {
+            if (message.className().equals(className)) {
+                return message;
+            }
+        }
+        throw new IllegalArgumentException(className);
     }
 
     /** The message that frames claim to be; throws {@link Refusal} if there is none. */
-    Message find(Object[] frames, String sender) {
-        return selection.find(this, frames, sender);
+    Message find(Cursor in, String sender) {
+        return selection.find(this, in, sender);
     }
 }

@@ -3,15 +3,14 @@ package specwire.generated.java;
 /** How a protocol tells its messages apart. */
 abstract class Selection {
     /** The message that frames claim to be; throws {@link Refusal} if there is none. */
-    abstract Message find(Protocol protocol, Object[] frames, String sender);
+    abstract Message find(Protocol protocol, Cursor in, String sender);
 
-    /** A fault before the message is identified. */
+    /** A fault before the message is identified; {@code field} is null, and numbers are -1, if there is none. */
     static Refusal refuse(
-            Protocol protocol, String field, int frame, int offset, String kind, String expected, String found,
-            String rule) {
+            Protocol protocol, Field field, int frame, int offset, String kind, String expected, String found) {
         return Refusal.of(
-                null, protocol.name(), field, frame < 0 ? null : Integer.valueOf(frame),
+                null, protocol.name(), field == null ? null : field.name(), frame < 0 ? null : Integer.valueOf(frame),
                 offset < 0 ? null : Long.valueOf(offset), kind, expected, found,
-                rule == null ? protocol.edition() : protocol.edition() + " " + rule);
+                field == null ? protocol.edition() : protocol.edition() + " " + field.rule());
     }
 }

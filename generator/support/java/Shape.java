@@ -20,15 +20,18 @@ public final class Shape {
         /** The fixed octets at the start of the head. */
         byte[] constants() {
             int open = pattern.indexOf("??");
-            return Hex.octets(open < 0 ? pattern : pattern.substring(0, open));
+            return Bytes.parse(open < 0 ? pattern : pattern.substring(0, open));
         }
 
-        boolean fits(byte[] frame) {
-            if (whole ? frame.length != octets.length : frame.length < octets.length) {
+        boolean fits(Cursor in, int frame) {
+            int size = in.size(frame);
+            if (whole ? size != octets.length : size < octets.length) {
                 return false;
             }
+            byte[] array = in.array(frame);
+            int begin = in.begin(frame);
             for (int at = 0; at < octets.length; at++) {
-                if (octets[at] >= 0 && octets[at] != (frame[at] & 0xff)) {
+                if (octets[at] >= 0 && octets[at] != (array[begin + at] & 0xff)) {
                     return false;
                 }
             }
@@ -81,16 +84,15 @@ public final class Shape {
         return heads;
     }
 
-    boolean fits(Object[] frames) {
-        int count = frames.length;
-        return count >= least && (most < 0 || count <= most) && good(frames) == heads.length;
+    boolean fits(Cursor in) {
+        return in.count >= least && (most < 0 || in.count <= most) && good(in) == heads.length;
     }
 
     /** Number of frames that match, from the first on. */
-    int good(Object[] frames) {
-        int count = Math.min(heads.length, frames.length);
+    int good(Cursor in) {
+        int count = Math.min(heads.length, in.count);
         for (int number = 0; number < count; number++) {
-            if (!heads[number].fits((byte[]) frames[number])) {
+            if (!heads[number].fits(in, number)) {
                 return number;
             }
         }

@@ -14,15 +14,15 @@ final class ShapeSelection extends Selection {
     private final Shape[] shapes;
 
     /** The letters of all senders, and the shapes, the most specific first. */
-    ShapeSelection(List<String> roles, Shape... shapes) {
+    ShapeSelection(List<String> roles, List<Shape> shapes) {
         this.roles = roles;
-        this.shapes = shapes;
+        this.shapes = shapes.toArray(new Shape[0]);
     }
 
     @Override
-    Message find(Protocol protocol, Object[] frames, String sender) {
+    Message find(Protocol protocol, Cursor in, String sender) {
         for (Shape shape : shapes) {
-            if (shape.fits(frames)) {
+            if (shape.fits(in)) {
                 if (shape.needsSender() && sender == null) {
                     break;
                 }
@@ -31,7 +31,7 @@ final class ShapeSelection extends Selection {
                 }
             }
         }
-        throw unknown(protocol, frames, sender);
+        throw unknown(protocol, in, sender);
     }
 
     /** Whether a sender can send the message; an unknown sender can send all that need no sender. */
@@ -42,39 +42,36 @@ final class ShapeSelection extends Selection {
     }
 
     /** Reports where the nearest shapes fail. */
-    private Refusal unknown(Protocol protocol, Object[] frames, String sender) {
-        List<String> options = sent(frames);
+    private Refusal unknown(Protocol protocol, Cursor in, String sender) {
+        List<String> options = sent(in);
         if (!options.isEmpty()) {
             String found = sender == null ? "none" : Words.quoted(sender);
-            return refuse(protocol, null, 0, 0, "tag", "a sender: " + String.join(" or ", options), found, null);
+            return refuse(protocol, null, 0, 0, "tag", "a sender: " + String.join(" or ", options), found);
         }
-        int index = Stream.of(shapes).mapToInt(shape -> shape.good(frames)).max().orElse(0);
-        List<Shape> nearest = Stream.of(shapes).filter(shape -> shape.good(frames) == index).toList();
+        int index = Stream.of(shapes).mapToInt(shape -> shape.good(in)).max().orElse(0);
+        List<Shape> nearest = Stream.of(shapes).filter(shape -> shape.good(in) == index).toList();
         List<Shape.Head> heads = new ArrayList<>();
         for (Shape shape : nearest) {
             if (index < shape.heads().length) {
                 heads.add(shape.heads()[index]);
             }
         }
-        if (index < frames.length && !heads.isEmpty()) {
-            byte[] frame = (byte[]) frames[index];
-            if (heads.stream().noneMatch(head -> head.fits(frame))) {
-                String found = Words.show(frame);
-                return refuse(protocol, null, index, 0, "tag", Words.oneOf(constants(heads)), found, null);
-            }
+        if (index < in.count && heads.size() > 0 && heads.stream().noneMatch(head -> head.fits(in, index))) {
+            String found = Words.show(in.frame(index));
+            return refuse(protocol, null, index, 0, "tag", Words.oneOf(constants(heads)), found);
         }
         List<String> counts = nearest.stream().map(Shape::least).distinct().sorted().map(String::valueOf).toList();
         String expected = String.join(" or ", counts) + " frames";
-        return refuse(protocol, null, -1, -1, "frames", expected, Words.frames(frames.length), null);
+        return refuse(protocol, null, -1, -1, "frames", expected, Words.frames(in.count));
     }
 
     /** The classes that frames match, each with the senders for which they do. */
-    private List<String> sent(Object[] frames) {
+    private List<String> sent(Cursor in) {
         List<String> known = new ArrayList<>();
         List<String> options = new ArrayList<>();
         for (Shape shape : shapes) {
             List<String> senders = shape.senders().stream().filter(sender -> !known.contains(sender)).toList();
-            if (!senders.isEmpty() && shape.fits(frames)) {
+            if (!senders.isEmpty() && shape.fits(in)) {
                 known.addAll(senders);
                 options.add(String.join(" or ", senders) + " for " + shape.className());
             }

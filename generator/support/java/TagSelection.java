@@ -11,15 +11,18 @@ import java.util.List;
  * different fault than an unknown number after the right signature.
  */
 final class TagSelection extends Selection {
+    /** A message with one of its tags, and the next of those with the same hash. */
+    private record Row(Tag tag, Message message, Row next) {}
+
     /** A constant that a selector covers, and its position. */
     private record Covered(Field field, int frame, int offset, List<byte[]> spellings, boolean whole) {
         /** The octets at its position, null if the frame is missing. */
-        byte[] found(Object[] frames) {
-            int place = Selector.place(frame, frames.length);
+        byte[] found(Cursor in) {
+            int place = in.place(frame);
             if (place < 0) {
                 return null;
             }
-            byte[] octets = (byte[]) frames[place];
+            byte[] octets = in.frame(place);
             return whole ? octets : Bytes.atMost(octets, offset, spellings.get(0).length);
         }
 
@@ -28,61 +31,100 @@ final class TagSelection extends Selection {
         }
     }
 
-    private final Selector[] selectors;
+    private static final int ROWS = 64;
 
-    TagSelection(Selector... selectors) {
-        this.selectors = selectors;
+    private final Selector[] selectors;
+    private final Row[] rows = new Row[ROWS];
+
+    TagSelection(List<Selector> selectors, Message... messages) {
+        this.selectors = selectors.toArray(new Selector[0]);
+        // Of messages with the same tag, the first is found first.
+        for (int number = messages.length - 1; number >= 0; number--) {
+            for (Tag tag : messages[number].tags()) {
+                int hash = 0;
+                for (int selector = 0; selector < this.selectors.length; selector++) {
+                    byte[] piece = tag.piece(selector);
+                    hash = hash(hash, piece, 0, piece.length);
+                }
+                int row = hash & ROWS - 1;
+                rows[row] = new Row(tag, messages[number], rows[row]);
+            }
+        }
+    }
+
+    private static int hash(int before, byte[] octets, int from, int size) {
+        int hash = before;
+        for (int at = from; at < from + size; at++) {
+            hash = 31 * hash + octets[at];
+        }
+        return hash;
     }
 
     @Override
-    Message find(Protocol protocol, Object[] frames, String sender) {
-        for (Message message : protocol.messages()) {
-            for (Tag tag : message.tags()) {
-                if (tag.matches(selectors, frames)) {
-                    return message;
-                }
+    Message find(Protocol protocol, Cursor in, String sender) {
+        int hash = 0;
+        for (Selector selector : selectors) {
+            int frame = in.place(selector.frame());
+            if (frame < 0) {
+                throw unknown(protocol, in);
+            }
+            hash = hash(hash, in.array(frame), in.begin(frame), selector.size(in, frame));
+        }
+        for (Row row = rows[hash & ROWS - 1]; row != null; row = row.next) {
+            if (matches(row.tag, in)) {
+                return row.message;
             }
         }
-        throw unknown(protocol, frames);
+        throw unknown(protocol, in);
+    }
+
+    private boolean matches(Tag tag, Cursor in) {
+        for (int number = 0; number < selectors.length; number++) {
+            int frame = in.place(selectors[number].frame());
+            int begin = in.begin(frame);
+            int end = begin + selectors[number].size(in, frame);
+            if (!Bytes.equal(in.array(frame), begin, end, tag.piece(number))) {
+                return false;
+            }
+        }
+        return true;
     }
 
     /** Reports an unknown tag, or known tags that do not belong together. */
-    private Refusal unknown(Protocol protocol, Object[] frames) {
+    private Refusal unknown(Protocol protocol, Cursor in) {
         List<List<Covered>> tags = new ArrayList<>();
         for (Message message : protocol.messages()) {
             tags.add(covered(message));
         }
-        int rows = tags.stream().mapToInt(List::size).min().orElse(0);
+        int constants = tags.stream().mapToInt(List::size).min().orElse(0);
         List<String> others = new ArrayList<>();
-        for (int row = 0; row < rows; row++) {
-            Covered tag = tags.get(0).get(row);
-            byte[] found = tag.found(frames);
-            int number = row;
-            if (tags.stream().noneMatch(own -> own.get(number).isSpelled(found))) {
+        for (int number = 0; number < constants; number++) {
+            Covered tag = tags.get(0).get(number);
+            byte[] found = tag.found(in);
+            int place = number;
+            if (tags.stream().noneMatch(own -> own.get(place).isSpelled(found))) {
                 // The last tag is the message number; those before it identify the protocol.
-                return noSuchTag(protocol, frames, tags, row, row == rows - 1);
+                return noSuchTag(protocol, in, tags, number, number == constants - 1);
             }
             others.add(tag.field.name() + " " + Words.show(found));
         }
-        Covered last = tags.get(0).get(rows - 1);
-        String expected = "one that goes with " + String.join(" and ", others.subList(0, rows - 1));
+        Covered last = tags.get(0).get(constants - 1);
+        String expected = "one that goes with " + String.join(" and ", others.subList(0, constants - 1));
         return refuse(
-                protocol, last.field.name(), Selector.place(last.frame, frames.length), last.offset, "tag", expected,
-                Words.show(last.found(frames)), last.field.rule());
+                protocol, last.field, in.place(last.frame), last.offset, "tag", expected, Words.show(last.found(in)));
     }
 
     private static Refusal noSuchTag(
-            Protocol protocol, Object[] frames, List<List<Covered>> tags, int row, boolean own) {
-        Covered tag = tags.get(0).get(row);
-        String name = tag.field.name();
-        byte[] found = tag.found(frames);
+            Protocol protocol, Cursor in, List<List<Covered>> tags, int number, boolean own) {
+        Covered tag = tags.get(0).get(number);
+        byte[] found = tag.found(in);
         if (found == null) {
-            String lacking = Words.frames(frames.length);
-            return refuse(protocol, name, -1, -1, "frames", "a frame with " + name, lacking, tag.field.rule());
+            String expected = "a frame with " + tag.field.name();
+            return refuse(protocol, tag.field, -1, -1, "frames", expected, Words.frames(in.count));
         }
         List<byte[]> options = new ArrayList<>();
         for (List<Covered> message : tags) {
-            for (byte[] spelling : message.get(row).spellings) {
+            for (byte[] spelling : message.get(number).spellings) {
                 if (options.stream().noneMatch(option -> Arrays.equals(option, spelling))) {
                     options.add(spelling);
                 }
@@ -90,32 +132,37 @@ final class TagSelection extends Selection {
         }
         boolean cut = own && !tag.whole && found.length < options.get(0).length;
         return refuse(
-                protocol, name, Selector.place(tag.frame, frames.length), tag.offset,
-                cut ? "length" : own ? "tag" : "constant", Words.oneOf(options), Words.show(found), tag.field.rule());
+                protocol, tag.field, in.place(tag.frame), tag.offset,
+                cut ? "length" : own ? "tag" : "constant", Words.oneOf(options), Words.show(found));
     }
 
     /** The constants of a message that the selectors cover. */
     private List<Covered> covered(Message message) {
         List<Covered> tags = new ArrayList<>();
         for (Selector selector : selectors) {
-            Part part = message.parts()[Selector.place(selector.frame(), message.parts().length)];
+            Part[] parts = message.parts();
+            Part part = parts[selector.frame() < 0 ? selector.frame() + parts.length : selector.frame()];
             int offset = 0;
-            for (Field field : part instanceof Frame ? part.fields() : new Field[0]) {
-                List<byte[]> options = spellings(field.type());
-                if (options.isEmpty() || !selector.covers(offset)) {
+            for (Operation operation : part instanceof Frame ? part.body.operations() : new Operation[0]) {
+                Covered tag = covered(operation, selector, offset);
+                if (tag == null || !selector.covers(offset)) {
                     break;
                 }
-                tags.add(new Covered(field, selector.frame(), offset, options, selector.isWhole()));
-                offset += options.get(0).length;
+                tags.add(tag);
+                offset += tag.spellings.get(0).length;
             }
         }
         return tags;
     }
 
-    private static List<byte[]> spellings(Type type) {
-        if (type instanceof Constant constant) {
-            return List.of(constant.octets());
+    private static Covered covered(Operation operation, Selector selector, int offset) {
+        if (operation instanceof Expect constant) {
+            List<byte[]> spellings = List.of(constant.wanted());
+            return new Covered(constant.field, selector.frame(), offset, spellings, selector.isWhole());
         }
-        return type instanceof Keyword keyword ? keyword.options() : List.of();
+        if (operation instanceof Word word) {
+            return new Covered(word.field, selector.frame(), offset, word.options(), selector.isWhole());
+        }
+        return null;
     }
 }

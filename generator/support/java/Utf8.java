@@ -16,8 +16,17 @@ final class Utf8 {
 
     private Utf8() {}
 
+    /** Refuses octets that are not UTF-8. */
+    static void check(Cursor in, int begin, int end) {
+        int fault = fault(in.octets, begin, end);
+        if (fault >= 0) {
+            int size = faultSize(in.octets, fault, end);
+            throw in.refuse("text", "UTF-8", Words.show(in.octets, fault, fault + size), fault);
+        }
+    }
+
     /** Position of the first fault from {@code begin} to {@code end}, -1 if there is none. */
-    static int fault(byte[] octets, int begin, int end) {
+    private static int fault(byte[] octets, int begin, int end) {
         return isAscii(octets, begin, end) ? -1 : faultBeyond(octets, begin, end);
     }
 
@@ -60,7 +69,7 @@ final class Utf8 {
     }
 
     /** Number of octets of the fault at {@code at}: those that could begin a character, at least one. */
-    static int faultSize(byte[] octets, int at, int end) {
+    private static int faultSize(byte[] octets, int at, int end) {
         int size = size(octets[at]);
         return size == 0 ? 1 : good(octets, at, Math.min(end, at + size));
     }
