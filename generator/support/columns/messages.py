@@ -103,7 +103,8 @@ class Flags:
         sure = bool(walk.ok.all())
         run = walk.run(frame if sure else np.where(walk.ok, frame, 0), ascending=sure)
         start = run.forward(self.offset + 1) + self.offset
-        walk.flags = flags = gather(walk.frames.octets, np.where(run.ok, start, 0), 1)[:, 0]
+        start = np.where(run.ok, start, 0) if run.parked else start
+        walk.flags = flags = gather(walk.frames.octets, start, 1, run.step)[:, 0]
         wrong = ~run.ok
         if self.absent:
             wrong |= flags & self.absent != 0
