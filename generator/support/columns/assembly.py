@@ -22,7 +22,8 @@ from specwire.generated.columns.intake import elements, field_of, integers_of, p
 from specwire.generated.columns.pieces import Component, Pieces, concatenated, joined, pieces_of, total_width
 from specwire.generated.columns.slots import values_of
 from specwire.generated.columns.writer import Scope, spread
-from specwire.generated.plan import ManyFrames, MessagePlan, Number, OneFrame, Part, operations
+from specwire.generated.named_plan import NamedMessage
+from specwire.generated.plan import ManyFrames, OneFrame, Part
 
 FRAMES: Any = pa.list_(pa.binary())
 T = TypeVar("T", bound=np.generic)
@@ -41,27 +42,21 @@ class _Parts:
 
 
 def write_messages(
-    plan: MessagePlan, announcing: int, array: pa.Array[Any], scope: Scope
+    message: NamedMessage, announcing: int, array: pa.Array[Any], scope: Scope
 ) -> tuple[Frames, Mask | None]:
     """Return the frames of the messages in a struct array without nulls, and the wrong rows.
 
     `announcing` holds the bits of the flags that announce parts.
     """
-    writing = _Writing(plan, announcing, array, scope)
+    writing = _Writing(message, announcing, array, scope)
     parts = _Parts(wrong=writing.contradictions())
-    for part in plan.parts:
+    for part in message.parts:
         if isinstance(part, OneFrame):
             writing.frame(parts, part)
         else:
             writing.frames(parts, part)
     counts, sizes = _in_order(parts, len(array))
     return frames_of(joined(parts.components, len(array)), counts, sizes), parts.wrong
-
-
-def flags_slot(plan: MessagePlan) -> str:
-    """Return the slot of the octet whose bits announce parts; empty if there is none."""
-    ops = (op for part in plan.parts for op in operations(part.body))
-    return next((op.slot for op in ops if isinstance(op, Number) and op.flags), "")
 
 
 def frames_of(rows: Pieces, counts: Whole, sizes: Whole, known: Mask | None = None) -> Frames:
@@ -73,16 +68,16 @@ def frames_of(rows: Pieces, counts: Whole, sizes: Whole, known: Mask | None = No
 class _Writing:
     """Writing of the messages in a struct array."""
 
-    def __init__(self, plan: MessagePlan, announcing: int, array: pa.Array[Any], scope: Scope) -> None:
-        self.plan = plan
+    def __init__(self, message: NamedMessage, announcing: int, array: pa.Array[Any], scope: Scope) -> None:
+        self.message = message
+        self.class_name = message.layout.class_name
         self.announcing = announcing
         self.array = array
         self.scope = scope
-        self.names = scope.names[plan.class_name]
 
     def column(self, slot: str) -> pa.Array[Any]:
         """Return the column of a slot."""
-        return plain(field_of(self.array, self.names[slot]))
+        return plain(field_of(self.array, self.message.fields[slot].name))
 
     def there(self, part: Part) -> Mask | None:
         """Return the mask of rows in which a part is present; None if it always is."""
@@ -94,7 +89,7 @@ class _Writing:
         wrong: Mask | None = None
         absent: Mask | None = None
         readings: dict[int, Whole] = {}
-        for part in self.plan.parts:
+        for part in self.message.parts:
             now = self.there(part)
             if now is None:
                 continue
@@ -112,17 +107,16 @@ class _Writing:
     def announced(self) -> Whole:
         """Return the flag bits that announce the parts present in each message."""
         bits = np.zeros(len(self.array), np.uint8)
-        for part in self.plan.parts:
+        for part in self.message.parts:
             now = self.there(part)
             bits |= np.uint8(part.presence.value) * (np.uint8(1) if now is None else now)
         return bits
 
     def _wrong_flags(self) -> Mask | None:
         """Return the mask of rows whose flags announce other parts than are present."""
-        slot = flags_slot(self.plan)
-        if not slot or not self.announcing:
+        if self.message.flags is None or not self.announcing:
             return None
-        said = self.column(slot)
+        said = self.column(self.message.flags[1].slot)
         now = there(said)
         values, _ = integers_of(said.drop_null(), 255)
         return _expanded((values & self.announcing) != self.announced()[now], now)
@@ -133,7 +127,7 @@ class _Writing:
         if now is not None and not now.any():
             return
         if now is None or now.all():
-            components, wrong = self.scope.struct(self.plan.class_name, part.body, self.array)
+            components, wrong = self.scope.struct(self.class_name, part.body, self.array)
             parts.counts.append(1)
             parts.sizes.append(total_width(components))
         else:
@@ -169,9 +163,9 @@ class _Writing:
         parts.wrong = either(parts.wrong, missing, in_rows)
 
 
-def announced(plan: MessagePlan, array: pa.Array[Any], scope: Scope) -> int:
+def announced(message: NamedMessage, array: pa.Array[Any], scope: Scope) -> int:
     """Return the flag bits that announce the parts present in the only message of an array."""
-    return int(_Writing(plan, 0, array, scope).announced()[0])
+    return int(_Writing(message, 0, array, scope).announced()[0])
 
 
 def _in_order(parts: _Parts, count: int) -> tuple[Whole, Whole]:

@@ -25,9 +25,9 @@ from specwire.generated.columns.gathering import GatheredMessage, concatenated, 
 from specwire.generated.columns.messages import MessageReader
 from specwire.generated.columns.rows import Attributes, decode_rows
 from specwire.generated.columns.selection import Choice, Numbers, Senders, letters
-from specwire.generated.columns.slots import plan_of
 from specwire.generated.layout import Frame, ProtocolLayout
 from specwire.generated.messages import Message
+from specwire.generated.named_plan import named_plan
 
 BLOCK = 1 << 12
 """Number of rows that the row codec decodes before they are converted to Arrow arrays."""
@@ -57,9 +57,9 @@ class ColumnDecoder:
         self.choice = Choice(layout)
         self.names = [message.class_name for message in layout.messages]
         self.types = [schema.field(name).type for name in self.names]
-        plan = plan_of(layout)
-        records = {record.class_name: record.body for record in plan.records}
-        self.readers = [MessageReader(layout, message, records) for message in plan.messages]
+        plan = named_plan(layout)
+        records = {name: record.body for name, record in plan.records.items()}
+        self.readers = [MessageReader(layout, message, records) for message in plan.messages.values()]
 
     def decode(self, array: Messages, senders: Messages | None = None) -> pa.RecordBatch:
         """Return the messages in `array` as a batch of the schema.

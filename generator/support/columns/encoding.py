@@ -32,11 +32,12 @@ from specwire.generated.columns.intake import TypeCheck, plain, there
 from specwire.generated.columns.pieces import MOST_OCTETS, Pieces
 from specwire.generated.columns.rows import encode_row, refuse
 from specwire.generated.columns.selection import doubtful_looks
-from specwire.generated.columns.slots import Value, column_names, plan_of
+from specwire.generated.columns.slots import Value, fields_of
 from specwire.generated.columns.writer import Scope
 from specwire.generated.errors import EncodeError
 from specwire.generated.layout import ProtocolLayout
-from specwire.generated.plan import ITEM, Extent, Loop, MessagePlan, Plan, TakeOctets, TakeText
+from specwire.generated.named_plan import NamedMessage, NamedPlan, named_plan
+from specwire.generated.plan import ITEM, Extent, Loop, TakeOctets, TakeText
 
 MOST_ROWS = 65_536
 """Number of rows written at once, so that their arrays fit the processor's cache."""
@@ -77,12 +78,12 @@ def encode_columns(
     """
     if not isinstance(batch, pa.RecordBatch | pa.Table):
         raise TypeError(f"a RecordBatch or Table wanted, not {type(batch).__name__}")
-    plan, names = plan_of(layout), column_names(layout)
-    records = {record.class_name: record.body for record in plan.records}
+    plan = named_plan(layout)
+    fields, records = fields_of(plan), {name: record.body for name, record in plan.records.items()}
     options = {name: vars(home)[name].NAME for name in records}
-    _check_columns(batch.schema, plan, TypeCheck(records, names, options))
+    _check_columns(batch.schema, plan, TypeCheck(records, fields, options))
     table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
-    encoder = _Encoder(layout, plan, home, Scope(records, names, options, strict))
+    encoder = _Encoder(layout, plan, home, Scope(records, fields, options, strict))
     chunks: list[pa.ListArray[Any]] = []
     total = first = 0
     for rows in _slices(table):
@@ -103,9 +104,14 @@ class _Encoder:
     """Writer for rows of one protocol."""
 
     layout: ProtocolLayout
-    plan: Plan
+    plan: NamedPlan
     home: ModuleType
     scope: Scope
+
+    @property
+    def messages(self) -> list[NamedMessage]:
+        """Messages by their numbers."""
+        return list(self.plan.messages.values())
 
     def chunks(self, batch: pa.RecordBatch, first: int) -> Iterator[tuple[pa.ListArray[Any], int]]:
         """Yield the frames of rows and their number of octets; `first` is the number of the first row.
@@ -129,9 +135,9 @@ class _Encoder:
             order=np.full(batch.num_rows, -1),
             doubtful=np.zeros(batch.num_rows, np.bool_),
         )
-        for number, entry in enumerate(self.plan.messages):
-            if entry.class_name in batch.schema.names:
-                self._messages(rows, number, entry, plain(batch.column(entry.class_name)))
+        for number, entry in enumerate(self.messages):
+            if entry.layout.class_name in batch.schema.names:
+                self._messages(rows, number, entry, plain(batch.column(entry.layout.class_name)))
         self._raw(rows, batch)
         self._said(rows, batch)
         if rows.doubtful.any():
@@ -143,11 +149,11 @@ class _Encoder:
         said = plain(batch.column("_message")) if "_message" in batch.schema.names else None
         if said is None or said.null_count == len(said):
             return
-        names = pa.array([entry.class_name for entry in self.plan.messages], said.type)
+        names = pa.array(list(self.plan.messages), said.type)
         other = pc.index_in(said, value_set=names).fill_null(-1).to_numpy(zero_copy_only=False)
         rows.doubtful |= there(said) & (other != rows.which)
 
-    def _messages(self, rows: Rows, number: int, entry: MessagePlan, column: pa.Array[Any]) -> None:
+    def _messages(self, rows: Rows, number: int, entry: NamedMessage, column: pa.Array[Any]) -> None:
         """Write the rows of one message type."""
         if column.null_count == len(column):
             return
@@ -158,7 +164,7 @@ class _Encoder:
         frames, wrong = write_messages(entry, self.layout.announcing, column, self.scope)
         places = np.flatnonzero(now)
         rows.add(frames, places)
-        wrong = either(wrong, doubtful_looks(self.layout, entry.class_name, frames))
+        wrong = either(wrong, doubtful_looks(self.layout, entry.layout.class_name, frames))
         if wrong is not None:
             rows.doubtful[places[wrong]] = True
 
@@ -184,8 +190,8 @@ class _Encoder:
         found: list[list[bytes]] = []
         for place in places.tolist():
             self._check_one(batch, place, first)
-            entry = self.plan.messages[rows.which[place]]
-            row = plain(batch.column(entry.class_name).slice(place, 1))
+            entry = self.messages[rows.which[place]]
+            row = plain(batch.column(entry.layout.class_name).slice(place, 1))
             try:
                 found.append(encode_row(self.layout, entry, self.home, row, self.scope))
             except EncodeError as error:
@@ -198,7 +204,7 @@ class _Encoder:
 
     def _check_one(self, batch: pa.RecordBatch, place: int, first: int) -> None:
         """Raise if a row is not exactly one message, or names another one."""
-        names = [*(entry.class_name for entry in self.plan.messages), "_frames"]
+        names = [*self.plan.messages, "_frames"]
         held = [name for name in names if name in batch.schema.names and batch.column(name)[place].is_valid]
         if len(held) > 1:
             both = " and ".join(held)
@@ -210,8 +216,8 @@ class _Encoder:
             refuse(self.layout, None, "_frames", "frames", "the raw frames", "no column", row=first + place)
 
 
-def _check_columns(schema: pa.Schema, plan: Plan, check: TypeCheck) -> None:
-    messages = {message.class_name: message for message in plan.messages}
+def _check_columns(schema: pa.Schema, plan: NamedPlan, check: TypeCheck) -> None:
+    messages = plan.messages
     for column in schema:
         if len(schema.get_all_field_indices(column.name)) > 1:
             raise ValueError(f"there are two columns {column.name}")
@@ -220,7 +226,9 @@ def _check_columns(schema: pa.Schema, plan: Plan, check: TypeCheck) -> None:
         elif column.name in messages:
             check.message(messages[column.name], column.type)
         elif not column.name.startswith("_"):
-            raise ValueError(f"there is no message {column.name} in {plan.edition}: {', '.join(messages)}")
+            raise ValueError(
+                f"there is no message {column.name} in {plan.layout.edition}: {', '.join(messages)}"
+            )
 
 
 def _slices(table: pa.Table) -> Iterator[pa.RecordBatch]:

@@ -18,8 +18,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from specwire.generated.columns.arrow import Mask, Whole, numbers_in, starts_of
-from specwire.generated.columns.slots import Names, Value, values_of, visible
+from specwire.generated.columns.slots import Fields, Value, values_of, visible
 from specwire.generated.layout import Boolean, Coding, Float
+from specwire.generated.named_plan import NamedMessage
 from specwire.generated.plan import (
     ITEM,
     NAME,
@@ -28,7 +29,6 @@ from specwire.generated.plan import (
     Choose,
     Extent,
     Loop,
-    MessagePlan,
     Nest,
     Number,
     TakeOctets,
@@ -58,14 +58,15 @@ class TypeCheck:
     """
 
     records: Mapping[str, Body]
-    names: Names
+    fields: Fields
     options: Mapping[str, str]
     """Column of each record in a union, by class."""
 
-    def message(self, plan: MessagePlan, found: pa.DataType) -> None:
+    def message(self, message: NamedMessage, found: pa.DataType) -> None:
         """Check the type of the column of a message."""
-        values = (op for part in plan.parts for op in values_of(part))
-        self._struct(self._named(plan.class_name, values), found, plan.class_name)
+        values = (op for part in message.parts for op in values_of(part))
+        name = message.layout.class_name
+        self._struct(self._named(name, values), found, name)
 
     def value(self, op: Value, found: pa.DataType, path: str) -> None:
         """Check the type of a column of values."""
@@ -95,7 +96,7 @@ class TypeCheck:
                 self._struct(records, found, path)
 
     def _named(self, owner: str, values: Iterable[Value]) -> dict[str, Value]:
-        return {self.names[owner][op.slot]: op for op in values}
+        return {self.fields[owner][op.slot].name: op for op in values}
 
     def _struct(self, fields: Mapping[str, Value], found: pa.DataType, path: str) -> None:
         """Check the type of a struct that may have some fields."""

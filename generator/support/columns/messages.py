@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,17 +14,13 @@ from specwire.generated.columns.reader import LARGEST, Reader, Records
 from specwire.generated.columns.runs import Run, gather
 from specwire.generated.columns.slots import values_of
 from specwire.generated.layout import ProtocolLayout
+from specwire.generated.named_plan import NamedMessage
 from specwire.generated.plan import (
     Fixed,
     ManyFrames,
-    MessagePlan,
-    Number,
-    OneFrame,
     Part,
     TakeText,
     Word,
-    fixed_octets,
-    operations,
 )
 
 
@@ -106,7 +103,8 @@ class Flags:
         sure = bool(walk.ok.all())
         run = walk.run(frame if sure else np.where(walk.ok, frame, 0), ascending=sure)
         start = run.forward(self.offset + 1) + self.offset
-        walk.flags = flags = gather(walk.frames.octets, np.where(run.ok, start, 0), 1)[:, 0]
+        start = np.where(run.ok, start, 0) if run.parked else start
+        walk.flags = flags = gather(walk.frames.octets, start, 1, run.step)[:, 0]
         wrong = ~run.ok
         if self.absent:
             wrong |= flags & self.absent != 0
@@ -122,11 +120,11 @@ class Flags:
 class MessageReader:
     """Reader of all parts of a message."""
 
-    def __init__(self, layout: ProtocolLayout, plan: MessagePlan, records: Records) -> None:
-        self.plan = plan
+    def __init__(self, layout: ProtocolLayout, message: NamedMessage, records: Records) -> None:
+        self.message = message
         self.records = records
-        self.flags = _flags(layout, plan)
-        self.known = [_known(layout, plan, index) for index in range(len(plan.parts))]
+        self.flags = _flags(layout, message)
+        self.known = [_known(layout, message.parts, index) for index in range(len(message.parts))]
 
     def read(self, frames: Frames, rows: Positions | None) -> tuple[Mask, list[Column]]:
         """Return the mask of rows that fit, and the columns; these are valid only if all rows fit."""
@@ -135,14 +133,14 @@ class MessageReader:
             return np.zeros(len(walk), bool), []
         if self.flags:
             self.flags.read(walk)
-        for index in range(len(self.plan.parts)):
+        for index in range(len(self.message.parts)):
             self._part(walk, index)
         walk.refuse(walk.at != walk.end)
         return walk.ok, walk.columns or [present(len(walk))]
 
     def _part(self, walk: Walk, index: int) -> None:
         """Read a part where it is present."""
-        part = self.plan.parts[index]
+        part = self.message.parts[index]
         presence = part.presence
         match presence.kind:
             case "always":
@@ -150,9 +148,7 @@ class MessageReader:
             case "announced":
                 there = walk.flags & presence.mask == presence.value
             case "counted":
-                behind = self.plan.parts[index + 1 :]
-                least = sum(_needs_frame(later) for later in behind)
-                there = walk.end - walk.at > least
+                there = walk.end - walk.at > self.message.required_after[index]
         if (presence.kind == "always" or there.all()) and len(there):
             self._read(walk, part, self.known[index])
         elif there.any():
@@ -205,37 +201,30 @@ def _delimiters(walk: Walk) -> Positions:
     return np.where(walk.ok, ends, 0)
 
 
-def _needs_frame(part: Part) -> bool:
-    """Return whether a part has a frame in every message."""
-    return part.presence.kind == "always" and (isinstance(part, OneFrame) or part.delimited)
-
-
-def _known(layout: ProtocolLayout, plan: MessagePlan, index: int) -> int:
+def _known(layout: ProtocolLayout, parts: Sequence[Part], index: int) -> int:
     """Return how many octets of part `index` message selection has compared."""
-    part = plan.parts[index]
+    part = parts[index]
     if any(message.patterns for message in layout.messages) or not isinstance(part.body[0], Fixed | Word):
         return 0
-    found = [octets for frame, octets in layout.selectors if frame in (index, index - len(plan.parts))]
+    found = [octets for frame, octets in layout.selectors if frame in (index, index - len(parts))]
     octets = found[0] if found else 0
     return LARGEST if octets is None else octets
 
 
-def _flags(layout: ProtocolLayout, plan: MessagePlan) -> Flags | None:
-    for index, part in enumerate(plan.parts):
-        offset = 0
-        for op in operations(part.body):
-            if isinstance(op, Number) and op.flags:
-                last = index == len(plan.parts) - 1
-                return Flags(index, last, offset, *_bits(layout, plan))
-            offset += fixed_octets(op) or 0
-    return None
+def _flags(layout: ProtocolLayout, message: NamedMessage) -> Flags | None:
+    if message.flags is None:
+        return None
+    index, _, offset = message.flags
+    return Flags(index, index == len(message.parts) - 1, offset, *_bits(layout, message.parts))
 
 
-def _bits(layout: ProtocolLayout, plan: MessagePlan) -> tuple[tuple[tuple[int, tuple[int, ...]], ...], int]:
+def _bits(
+    layout: ProtocolLayout, parts: Sequence[Part]
+) -> tuple[tuple[tuple[int, tuple[int, ...]], ...], int]:
     """Return the allowed values of each mask of the flags, and the bits that announce no part."""
     allowed: dict[int, set[int]] = {}
     known = 0
-    for presence in (part.presence for part in plan.parts):
+    for presence in (part.presence for part in parts):
         if presence.mask:
             known |= presence.mask
             values = allowed.setdefault(presence.mask, set())

@@ -14,20 +14,20 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from specwire.generated.columns.assembly import announced, flags_slot
+from specwire.generated.columns.assembly import announced
 from specwire.generated.columns.intake import PAIR, field_of, plain
 from specwire.generated.columns.pieces import pieces_of
 from specwire.generated.columns.slots import Value, values_of, visible
 from specwire.generated.columns.writer import Scope
 from specwire.generated.errors import DecodeError, EncodeError, Kind
-from specwire.generated.layout import Boolean, Float, Frame, ProtocolLayout
+from specwire.generated.layout import Boolean, Float, ProtocolLayout
 from specwire.generated.messages import Message
+from specwire.generated.named_plan import NamedMessage
 from specwire.generated.plan import (
     ITEM,
     Choose,
     Extent,
     Loop,
-    MessagePlan,
     Nest,
     Number,
     TakeOctets,
@@ -141,35 +141,26 @@ def _error(error: DecodeError) -> dict[str, Any]:
 
 
 def encode_row(
-    layout: ProtocolLayout, plan: MessagePlan, home: ModuleType, row: pa.Array[Any], scope: Scope
+    layout: ProtocolLayout, message: NamedMessage, home: ModuleType, row: pa.Array[Any], scope: Scope
 ) -> list[bytes]:
     """Return the frames of one message, the only element of `row`; `home` has the classes.
 
     Raises:
         EncodeError: the message cannot be encoded.
     """
-    maker = _Maker(home, scope)
-    values = maker.fields(plan.class_name, [op for part in plan.parts for op in values_of(part)], row)
-    slot = flags_slot(plan)
-    if slot and layout.announcing and isinstance(values[slot], int):
-        wire = values[slot]
-        said, derived = wire & layout.announcing, announced(plan, row, scope)
+    class_name, maker = message.layout.class_name, _Maker(home, scope)
+    values = maker.fields(class_name, (op for part in message.parts for op in values_of(part)), row)
+    slot = message.flags[1].slot if message.flags and layout.announcing else ""
+    if slot and isinstance(values[slot], int):
+        wire, field = values[slot], message.fields[slot]
+        said, derived = wire & layout.announcing, announced(message, row, scope)
         if 0 <= wire <= 0xFF and said != derived:
-            refuse(
-                layout, plan.name, scope.names[plan.class_name][slot], "range",
-                f"0x{derived:02x}: the bits of the parts that are there", f"0x{said:02x}",
-                rule=_flags_rule(layout, plan.name),
-            )  # fmt: skip
+            expected = f"0x{derived:02x}: the bits of the parts that are there"
+            name = message.layout.name
+            refuse(layout, name, field.name, "range", expected, f"0x{said:02x}", rule=field.rule)
         values[slot] = wire & ~layout.announcing
-    message = vars(home)[plan.class_name](**values)
-    frames: list[bytes] = message.encode(strict=scope.strict)
+    frames: list[bytes] = vars(home)[class_name](**values).encode(strict=scope.strict)
     return frames
-
-
-def _flags_rule(layout: ProtocolLayout, name: str) -> str:
-    parts = next(message.parts for message in layout.messages if message.name == name)
-    fields = (field for part in parts if isinstance(part, Frame) for field in part.fields)
-    return next(field.rule for field in fields if field.flags)
 
 
 def refuse(
@@ -201,8 +192,8 @@ class _Maker:
 
     def fields(self, owner: str, ops: Iterable[Value], array: pa.Array[Any]) -> dict[str, Any]:
         """Return the values for the constructor of the class `owner`."""
-        names = self.scope.names[owner]
-        return {op.slot: self.value(op, field_of(array, names[op.slot])) for op in ops}
+        fields = self.scope.fields[owner]
+        return {op.slot: self.value(op, field_of(array, fields[op.slot].name)) for op in ops}
 
     def value(self, op: Value, array: pa.Array[Any]) -> Any:
         """Return the value of the only element of an array."""

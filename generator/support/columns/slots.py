@@ -1,16 +1,15 @@
-"""Plan of a protocol, and the columns of its slots.
+"""Slots of a plan that have columns, and the fields that name the columns.
 
-A column has the name of its field; a slot is the attribute of the field. The columns of a message or record are
-those of its slots that are not hidden, in order.
+The columns of a message or record are those of its slots that are not hidden, in order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
-from specwire.generated.layout import Field, Frame, ListOf, ProtocolLayout, Record, Type, Union
+from specwire.generated.layout import Field
+from specwire.generated.named_plan import NamedPlan
 from specwire.generated.plan import (
     Body,
     Choose,
@@ -20,27 +19,19 @@ from specwire.generated.plan import (
     Number,
     Optional,
     Part,
-    Plan,
     Region,
     Sized,
     TakeOctets,
     TakeText,
     Word,
-    lower,
     operations,
 )
 
 Value: TypeAlias = Number | TakeText | TakeOctets | Word | Loop | Nest | Choose
 """Operation on a slot that has a column."""
 
-Names = Mapping[str, Mapping[str, str]]
-"""For each class of messages and records, the column of each slot."""
-
-
-@lru_cache(maxsize=64)
-def plan_of(layout: ProtocolLayout) -> Plan:
-    """Return the plan of a protocol."""
-    return lower(layout)
+Fields = Mapping[str, Mapping[str, Field]]
+"""For each class of messages and records, its fields by their slots; columns have their names."""
 
 
 def visible(body: Body) -> Iterator[Value]:
@@ -60,27 +51,9 @@ def values_of(part: Part) -> list[Value]:
     return [Loop(part.slot, part.body)] if isinstance(part, ManyFrames) else list(visible(part.body))
 
 
-@lru_cache(maxsize=64)
-def column_names(layout: ProtocolLayout) -> Names:
-    """Return the names of all columns of messages and records."""
-    found: dict[str, dict[str, str]] = {}
-
-    def keep(owner: str, fields: Sequence[Field]) -> None:
-        found.setdefault(owner, {}).update((field.attribute, field.name) for field in fields)
-        for field in fields:
-            look(field.type)
-
-    def look(type: Type) -> None:
-        match type:
-            case ListOf(element=element):
-                look(element)
-            case Record(class_name=class_name, fields=fields):
-                keep(class_name, fields)
-            case Union(options=options):
-                for option in options:
-                    look(option)
-
-    for message in layout.messages:
-        for part in message.parts:
-            keep(message.class_name, part.fields if isinstance(part, Frame) else (part.field,))
+def fields_of(plan: NamedPlan) -> Fields:
+    """Return the fields of all messages and records."""
+    found: dict[str, Mapping[str, Field]] = {}
+    for name, message in plan.messages.items():
+        found |= {name: message.fields, **message.records}
     return found

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from specwire.generated.columns.arrow import Mask, either
+from specwire.generated.columns.building import not_utf8
 from specwire.generated.columns.codings import uuid_octets
 from specwire.generated.columns.pieces import Component, Pieces, cut, joined, pieces_of
 from specwire.generated.plan import Extent, TakeOctets, TakeText, Word
@@ -81,15 +82,7 @@ def texts(array: pa.Array[Any]) -> tuple[Pieces, Mask | None]:
     Arrow does not check UTF-8 when it builds an array from a buffer.
     """
     pieces = pieces_of(array)
-    octets = pieces.octets
-    if not len(octets) or octets.max() < 0x80:
-        return pieces, None
-    try:
-        array.cast(pa.large_binary()).cast(pa.large_string())
-    except pa.ArrowInvalid:
-        # Such arrays are rare, so search them one by one.
-        return pieces, np.array([not _is_utf8(scalar.as_buffer()) for scalar in array], np.bool_)
-    return pieces, None
+    return pieces, not_utf8(pieces.octets, pieces.offsets - pieces.offsets[0])
 
 
 def fitting(pattern: bytes, pieces: Pieces) -> Mask:
@@ -139,11 +132,3 @@ def _ending_early(until: bytes, pieces: Pieces) -> Mask | None:
     find: Any = pc.find_substring
     first = find(ended.array(), pattern=until).to_numpy(zero_copy_only=False)
     return np.asarray(first != pieces.sizes, np.bool_)
-
-
-def _is_utf8(octets: pa.Buffer) -> bool:
-    try:
-        str(octets, "utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -23,7 +23,7 @@ from specwire.generated.columns.building import scattered
 from specwire.generated.columns.codings import write_column, write_values
 from specwire.generated.columns.intake import PAIR, elements, field_of, plain, there
 from specwire.generated.columns.pieces import Block, Component, Numbers, Pieces, joined, total_width
-from specwire.generated.columns.slots import Names
+from specwire.generated.columns.slots import Fields
 from specwire.generated.columns.values import Written, write_divided, write_octets, write_text, write_words
 from specwire.generated.layout import Coding
 from specwire.generated.plan import (
@@ -58,7 +58,7 @@ class Scope:
     """What all writers of a protocol share."""
 
     records: Mapping[str, Body]
-    names: Names
+    fields: Fields
     options: Mapping[str, str]
     """Column of each record in a union, by class."""
     strict: bool
@@ -72,8 +72,8 @@ class Scope:
 
     def struct(self, owner: str, body: Body, array: pa.Array[Any]) -> Written:
         """Return the octets of a body whose columns are the fields of a struct array without nulls."""
-        names = self.names[owner]
-        return self.body(body, lambda slot: field_of(array, names[slot]), len(array))
+        fields = self.fields[owner]
+        return self.body(body, lambda slot: field_of(array, fields[slot].name), len(array))
 
 
 class Writer(Visitor):
