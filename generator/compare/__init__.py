@@ -43,6 +43,12 @@ a change that is judged *yes* moves no octet.
     integer, prefix, count or fixed length of another size              no
     fixed length read as the rest of the frame, and the reverse         yes; depends: if the size is right
     list of values (constant, keyword, enumeration) on either side      all read yes, some depends, none no
+    another byte order, sign or coding of a number                      no
+    more octets of a varint, more digits, or digits with a sign         depends: if the value has few, or none
+    boolean read as an integer of its size; the reverse                 yes; depends: if it is 0 or 1
+    counter or checksum of other fields or another algorithm            no; of as many other names: depends
+    counter or checksum read as a number; the reverse                   yes; depends: if the value is right
+    open enumeration read as a closed one; the reverse                  depends; yes
     octets read as text, open text as text that NUL ends                depends: if UTF-8, if no NUL
     text read as octets, an integer as octets of its size               yes
     minimum or maximum of octets or entries, narrower for the reader    depends

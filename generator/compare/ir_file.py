@@ -16,8 +16,8 @@ from specwire.generator.compare.matching import fields_of
 
 HOW = "create one with `specwire show ir NAME --json`"
 
-READ_VERSIONS = (2, ir.IR_VERSION)
-"""Versions of the IR that this program reads. Version 2 is that of specwire 0.1."""
+READ_VERSIONS = (2, 3, ir.IR_VERSION)
+"""Versions of the IR that this program reads: 2 is that of specwire 0.1, 3 has fewer types."""
 
 
 class IrFileError(ValueError):
@@ -45,11 +45,12 @@ def read_ir(text: bytes) -> ir.Protocol:
         raise IrFileError(f"not the IR of a protocol ({error}); {HOW}") from error
     for fault in _faults(protocol):
         raise IrFileError(f"not the IR of a protocol ({fault}); {HOW}")
-    return _upgraded(protocol) if version == 2 else protocol
+    protocol = _with_senders(protocol) if version == 2 else protocol
+    return msgspec.structs.replace(protocol, ir_version=ir.IR_VERSION)
 
 
-def _upgraded(protocol: ir.Protocol) -> ir.Protocol:
-    """Return IR of version 2 as version 3. In version 2 only shapes that need a sender have senders."""
+def _with_senders(protocol: ir.Protocol) -> ir.Protocol:
+    """Return IR of version 2 with senders of all shapes; only those that need a sender have them."""
     replace = msgspec.structs.replace
     messages = tuple(
         replace(
@@ -61,7 +62,7 @@ def _upgraded(protocol: ir.Protocol) -> ir.Protocol:
         )
         for message in protocol.messages
     )
-    return replace(protocol, ir_version=ir.IR_VERSION, messages=messages)
+    return replace(protocol, messages=messages)
 
 
 def _faults(protocol: ir.Protocol) -> Iterator[str]:
@@ -87,20 +88,30 @@ def _type_faults(type: ir.Type, enums: dict[str, ir.Enum]) -> Iterator[str]:
         case ir.ConstantType(hex=octets):
             if not _is_octets(octets):
                 yield f"{octets!r} is not octets in hexadecimal"
-        case ir.IntegerType(octets=octets, enum=enum):
+        case ir.IntegerType():
+            yield from _integer_faults(type, enums)
+        case ir.BooleanType(octets=octets):
             if not 1 <= octets <= 8:
-                yield f"an integer of {octets} octets"
-            elif enum is not None and enum not in enums:
-                yield f"there is no enumeration {enum!r}"
-            elif enum is not None and any(not 0 <= value < 256**octets for _, value in enums[enum].members):
-                yield f"a member of {enum} does not fit"
-            elif any(not 0 <= value < 256**octets for value in type.values):
-                yield "a value that does not fit"
+                yield f"a boolean of {octets} octets"
+        case ir.VarintType(maximum=maximum):
+            if not 1 <= maximum <= 10:
+                yield f"an integer of up to {maximum} octets with 7 bits in each"
+        case ir.DigitsType(minimum=minimum, maximum=maximum):
+            if not 1 <= minimum <= maximum <= 20:
+                yield f"a number of {minimum} to {maximum} digits"
+        case ir.CounterType(number=number, counts=counts):
+            yield from _type_faults(number, enums)
+            if not counts:
+                yield "a number that counts nothing"
+        case ir.ChecksumType(number=number, over=over):
+            yield from _type_faults(number, enums)
+            if not over:
+                yield "a checksum of nothing"
         case ir.SizeType(forms=forms):
             if not forms or not all(_is_octets(form.tag) and 1 <= form.octets <= 8 for form in forms):
                 yield "a size that cannot be written"
-        case ir.PaddingType(octets=octets, fill=fill):
-            if octets < 1 or not _is_octets(fill) or len(fill) != 2:
+        case ir.PaddingType(octets=octets, fill=fill, multiple=multiple):
+            if (octets < 1) != (multiple > 0) or not _is_octets(fill) or len(fill) != 2:
                 yield "padding that cannot be written"
         case ir.ListType(element=element):
             yield from _type_faults(element, enums)
@@ -113,6 +124,19 @@ def _type_faults(type: ir.Type, enums: dict[str, ir.Enum]) -> Iterator[str]:
                 yield "records and tags that do not belong together"
             for option in options:
                 yield from _type_faults(option, enums)
+
+
+def _integer_faults(type: ir.IntegerType, enums: dict[str, ir.Enum]) -> Iterator[str]:
+    if not 1 <= type.octets <= 8:
+        yield f"an integer of {type.octets} octets"
+        return
+    least, most = ir.bounds(type)
+    if type.enum is not None and type.enum not in enums:
+        yield f"there is no enumeration {type.enum!r}"
+    elif type.enum is not None and any(not least <= value <= most for _, value in enums[type.enum].members):
+        yield f"a member of {type.enum} does not fit"
+    elif any(not least <= value <= most for value in type.values):
+        yield "a value that does not fit"
 
 
 def _is_octets(text: str) -> bool:

@@ -24,9 +24,11 @@ from specwire.generator.compare.comparison import (
     yes,
 )
 from specwire.generator.compare.matching import Pair, in_order, pair_up, same
+from specwire.generator.compare.numerals import Numeral
 from specwire.generator.compare.structure import structure
 from specwire.generator.compare.values import Vocabulary, is_nothing, reads
 from specwire.generator.compare.wording import describe
+from specwire.generator.emit.python import fixed_size
 
 _MOVED = no("its octets are read as another field")
 _BEHIND = no("everything after it is read at the wrong place")
@@ -53,7 +55,8 @@ def is_alike(old: ir.Type, new: ir.Type) -> bool:
         case (ir.RecordType(), ir.RecordType()) | (ir.UnionType(), ir.UnionType()):
             return True
         case ir.ListType(), ir.ListType():
-            return old.count_octets == new.count_octets and is_alike(old.element, new.element)
+            same_count = (ir.count_of(old), old.counted) == (ir.count_of(new), new.counted)
+            return same_count and is_alike(old.element, new.element)
     return False
 
 
@@ -210,13 +213,16 @@ def kind_of(old: ir.Type, new: ir.Type, words: Vocabulary) -> Kind | None:
             same_ends = (old.terminated, old.padding) == (new.terminated, new.padding)
             return "characters" if same_ends else "retyped"
         case ir.IntegerType(), ir.IntegerType() if old.octets == new.octets:
-            return "value" if old.values and new.values else "retyped"
-    return "resized" if type(old) is type(new) else "retyped"
+            same_number = (old.order, old.signed) == (new.order, new.signed)
+            return "value" if old.values and new.values and same_number else "retyped"
+    same_width = isinstance(old, Numeral) and fixed_size(old) == fixed_size(new)
+    return "resized" if type(old) is type(new) and not same_width else "retyped"
 
 
 def _without_words(old: ir.Type, new: ir.Type, words: Vocabulary) -> bool:
     """Whether two types are equal except for the names of enumerations and of entries' rules."""
     match old, new:
         case ir.IntegerType(), ir.IntegerType() if words.share(new, old):
-            return old.octets == new.octets
+            forms = ((one.octets, one.order, one.signed, one.open) for one in (old, new))
+            return next(forms) == next(forms)
     return structure(old) == structure(new)

@@ -29,7 +29,10 @@ _OTHER_MEANING = no("the same octets have another meaning, and neither side can 
 _OTHER_NUMBER = no("the old and the new number are read as something else, or rejected")
 _KEPT = depends("the bit is kept, but the reader does not know its meaning")
 _UNSEEN = yes("data without it is read as before")
-_UNNAMED = depends("correct for all other values: a reader rejects values for which it has no name")
+_UNNAMED = depends(
+    "correct for all other values: the reader has no name for this one, and rejects it "
+    "if the enumeration is closed"
+)
 _OTHER_WORD = depends("the octets are the same; correct if the new name has the same meaning")
 _NO_NAME = yes("a name for a number is not on the wire")
 

@@ -3,17 +3,20 @@
 Three questions decide: how a reader finds the end of the value (`_span`), which octets can be
 written if that is a short list (`_options`: constants, keywords, enumerations), and what else the
 reader requires (UTF-8, a minimum). Characters that only ``strict`` decoding checks are ignored.
+Numbers, UUIDs, counters and checksums are also compared by the value of their octets (`numerals`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from specwire.generator import ir
 from specwire.generator.compare.comparison import ALIKE, Judgement, Verdict, depends, no, yes
+from specwire.generator.compare.numerals import reads_numeral
 from specwire.generator.compare.structure import structure
 from specwire.generator.compare.wording import count_octets
+from specwire.generator.emit.python import fixed_size
 
 Members = Mapping[str, tuple[int, ...]]
 """The values of each enumeration of an edition."""
@@ -48,7 +51,11 @@ def reads(writer: ir.Type, reader: ir.Type, words: Vocabulary) -> Judgement:
     """Return whether values written as `writer` are read correctly as `reader`."""
     if structure(writer) == structure(reader):
         return ALIKE
+    if (found := reads_numeral(writer, reader)) is not None:
+        return found
     shared = words.share(writer, reader)
+    if shared and _is_open(writer) and not _is_open(reader):
+        return depends("correct if the value is one of the enumeration")
     written = None if shared else _options(writer, words.writer)
     known = None if shared else _options(reader, words.reader)
     if written is not None:
@@ -80,11 +87,21 @@ def _options(type: ir.Type, members: Members) -> frozenset[bytes] | None:
             return frozenset({type.octets})
         case ir.KeywordType(options=options):
             return frozenset(option.encode() for option in options)
-        case ir.IntegerType(octets=octets, enum=str(enum)):
-            return frozenset(value.to_bytes(octets, "big") for value in members.get(enum, ()))
-        case ir.IntegerType(octets=octets, values=values) if values:
-            return frozenset(value.to_bytes(octets, "big") for value in values)
+        case ir.IntegerType(enum=str(enum), open=False):
+            return _spellings(type, members.get(enum, ()))
+        case ir.IntegerType(values=values) if values:
+            return _spellings(type, values)
+        case ir.BooleanType(octets=octets, order=order):
+            return _spellings(ir.IntegerType(octets, order=order), (0, 1))
     return None
+
+
+def _is_open(type: ir.Type) -> bool:
+    return isinstance(type, ir.IntegerType) and type.open
+
+
+def _spellings(type: ir.IntegerType, values: Iterable[int]) -> frozenset[bytes]:
+    return frozenset(value.to_bytes(type.octets, type.order, signed=type.signed) for value in values)
 
 
 def _reads_one_of(written: frozenset[bytes], reader: ir.Type, known: frozenset[bytes] | None) -> Judgement:
@@ -107,6 +124,8 @@ def _is_value(type: ir.Type, octets: bytes) -> bool:
     if span is None:
         return False
     if span.kind == "prefix":
+        if span.number is not None and structure(span.number) != ir.IntegerType(span.octets):
+            return False
         length, octets = octets[: span.octets], octets[span.octets :]
         if len(length) < span.octets or int.from_bytes(length, "big") != len(octets):
             return False
@@ -119,7 +138,12 @@ def _is_value(type: ir.Type, octets: bytes) -> bool:
         return False
     if (fill := _padding(type)) and octets.endswith(bytes.fromhex(fill)):
         return False
+    if isinstance(type, ir.DigitsType):
+        return set(octets.decode("latin-1").lower()) <= set(_DIGITS[: type.base])
     return not _is_text(type) or _is_utf8(octets)
+
+
+_DIGITS = "0123456789abcdef"
 
 
 def _is_utf8(octets: bytes) -> bool:
@@ -139,6 +163,10 @@ Repeated = ir.ListType | ir.PairsType
 
 
 def _counted(writer: Repeated, reader: Repeated, entries: Judgement) -> Judgement:
+    if writer.counted != reader.counted:
+        return no("only in one edition another field counts the entries")
+    if writer.number != reader.number and writer.count_octets == reader.count_octets:
+        return no("the count is written in another way")
     if writer.count_octets != reader.count_octets:
         if not writer.count_octets or not reader.count_octets:
             return no("one edition counts the entries; in the other they continue to the end")
@@ -209,9 +237,12 @@ def _badness(judgement: Judgement) -> int:
 def _span(type: ir.Type) -> ir.Length | None:
     """Return how a reader finds the end of a value; None for a type with several parts."""
     match type:
-        case ir.IntegerType(octets=octets):
-            return ir.Length("fixed", octets)
-        case ir.PaddingType(octets=octets):
+        case ir.IntegerType() | ir.FloatType() | ir.BooleanType() | ir.DigitsType() | ir.UuidType():
+            octets = fixed_size(type)
+            return None if octets is None else ir.Length("fixed", octets)
+        case ir.CounterType(number=number) | ir.ChecksumType(number=number):
+            return _span(number)
+        case ir.PaddingType(octets=octets, multiple=0):
             return ir.Length("fixed", octets)
         case ir.TextType(length=length) | ir.OctetsType(length=length):
             return length
@@ -229,7 +260,7 @@ def _maximum(type: ir.Type) -> int | None:
 
 
 def _is_text(type: ir.Type) -> bool:
-    return isinstance(type, ir.TextType | ir.JsonType)
+    return isinstance(type, ir.TextType | ir.JsonType | ir.DigitsType)
 
 
 def _reads_span(writer: ir.Type, reader: ir.Type) -> Judgement:
@@ -249,6 +280,8 @@ def _reads_span(writer: ir.Type, reader: ir.Type) -> Judgement:
     if most is not None and (written_most is None or written_most > most):
         conditions.append(f"it has at most {count_octets(most)}")
     conditions += _text_conditions(writer, reader)
+    if isinstance(reader, ir.DigitsType):
+        conditions.append(f"it consists of digits of base {reader.base}")
     if conditions:
         return depends(f"correct if {' and '.join(conditions)}")
     return yes("the octets are the same, and the reader accepts all of them")
@@ -293,4 +326,4 @@ def can_be_empty(type: ir.Type) -> bool:
     span = _span(type)
     if isinstance(type, ir.ListType | ir.PairsType):
         return type.count_octets == 0 and type.minimum == 0
-    return span is not None and span.kind in ("rest", "until") and _minimum(type) == 0
+    return span is not None and span.kind in ("rest", "until", "counted") and _minimum(type) == 0

@@ -12,12 +12,24 @@ def describe(type: ir.Type) -> str:
             return f"constant {text!r}" if text else f"constant 0x{octets}" if octets else "nothing"
         case ir.KeywordType(options=options):
             return " or ".join(map(repr, options))
-        case ir.PaddingType(octets=count, fill=fill):
-            return f"padding, {count_octets(count)} of 0x{fill}"
+        case ir.PaddingType(octets=count, fill=fill, multiple=multiple):
+            number = (
+                f"to a multiple of {count_octets(multiple)}, filled with"
+                if multiple
+                else f"{count_octets(count)} of"
+            )
+            return f"padding, {number} 0x{fill}"
         case ir.SizeType(forms=forms):
             return f"size of what follows, in {' or '.join(map(_form, forms))}"
-        case ir.IntegerType():
-            return _integer(type)
+        case ir.CounterType(number=number, counts=counts, plus=plus):
+            more = f" plus {plus}" if plus else ""
+            return f"count of {' and '.join(counts)}{more}: {_number(number)}"
+        case ir.ChecksumType(number=number, algorithm=algorithm, over=over):
+            return f"{algorithm} of {', '.join(over)}: {_number(number)}"
+        case ir.IntegerType() | ir.FloatType() | ir.BooleanType() | ir.VarintType() | ir.DigitsType():
+            return _number(type)
+        case ir.UuidType(order=order):
+            return f"UUID{_order(order, 16)}"
         case ir.TextType(length=length, terminated=terminated, padding=padding):
             extra = ", NUL at the end" if terminated else ""
             return f"text, {_length(length)}{extra}" + (f", filled up with 0x{padding}" if padding else "")
@@ -26,15 +38,15 @@ def describe(type: ir.Type) -> str:
             return f"octets, {_length(length)}{least}" + ("" if maximum is None else f", at most {maximum}")
         case ir.JsonType():
             return "JSON text, rest of the frame"
-        case ir.ListType(count_octets=count, element=element, minimum=minimum):
-            return f"list, {_count(count, minimum)}, of: {describe(element)}"
-        case ir.PairsType(count_octets=count, name=name, value=value, split=split, minimum=minimum):
+        case ir.ListType(element=element):
+            return f"list, {_count(type)}, of: {describe(element)}"
+        case ir.PairsType(name=name, value=value, split=split):
             entry = (
                 f"{describe(name)}, split at its {split} '='"
                 if value is None
                 else (f"{describe(name)}; {describe(value)}")
             )
-            return f"dictionary, {_count(count, minimum)}, of: {entry}"
+            return f"dictionary, {_count(type)}, of: {entry}"
         case ir.RecordType(fields=fields):
             inside = "; ".join(f"{field.name}: {describe(field.type)}" for field in fields)
             return f"record ({inside})"
@@ -43,21 +55,50 @@ def describe(type: ir.Type) -> str:
             return "one of " + " or ".join(f"0x{tag} {option.name}" for tag, option in rows)
 
 
+def _number(type: ir.NumberType) -> str:
+    match type:
+        case ir.IntegerType():
+            return _integer(type)
+        case ir.FloatType(octets=octets, order=order):
+            return f"floating-point number, {count_octets(octets)}{_order(order, octets)}"
+        case ir.BooleanType(octets=octets, order=order):
+            return f"boolean, {count_octets(octets)}{_order(order, octets)}"
+        case ir.VarintType(order=order, maximum=maximum, signed=signed):
+            sign = f", signed ({signed})" if signed else ""
+            return f"integer, at most {count_octets(maximum)} of 7 bits, {order}-endian{sign}"
+        case ir.DigitsType(base=base, minimum=minimum, maximum=maximum, signed=signed):
+            number = str(minimum) if minimum == maximum else f"{minimum} to {maximum}"
+            return f"integer, {number} digits of base {base}" + (", signed" if signed else "")
+
+
 def _integer(type: ir.IntegerType) -> str:
-    kind = "bits" if type.bitmask else "integer"
-    among = f", one of {type.enum}" if type.enum else ""
+    kind = "bits" if type.bitmask else "signed integer" if type.signed else "integer"
+    among = f", one of {type.enum}{' or another' * type.open}" if type.enum else ""
     if type.values:
         among = f", one of {', '.join(map(str, type.values))}"
-    return f"{kind}, {count_octets(type.octets)}{among}"
+    return f"{kind}, {count_octets(type.octets)}{_order(type.order, type.octets)}{among}"
+
+
+def _order(order: ir.Order, octets: int) -> str:
+    return ", little-endian" if order == "little" and octets > 1 else ""
 
 
 def _form(form: ir.SizeForm) -> str:
     return count_octets(form.octets) + (f" after 0x{form.tag}" if form.tag else "")
 
 
-def _count(octets: int, minimum: int) -> str:
-    words = f"count in {count_octets(octets)}" if octets else "to the end"
-    return words + (f", at least {minimum}" if minimum else "")
+def _count(type: ir.ListType | ir.PairsType) -> str:
+    words = "counted" if type.counted else "to the end"
+    if number := ir.count_of(type):
+        words = f"count in {_width(number)}"
+    return words + (f", at least {type.minimum}" if type.minimum else "")
+
+
+def _width(number: ir.CountType) -> str:
+    """Return a plain number by its octets only."""
+    if isinstance(number, ir.IntegerType) and not _order(number.order, number.octets):
+        return count_octets(number.octets)
+    return describe(number)
 
 
 def describe_presence(part: ir.Part) -> str:
@@ -85,11 +126,15 @@ def describe_part(part: ir.Part) -> str:
 
 
 def _length(length: ir.Length) -> str:
-    if length.kind == "prefix":
-        return f"length in {count_octets(length.octets)}"
+    if length.prefix:
+        return f"length in {_width(length.prefix)}"
     if length.kind == "until":
         return f"up to 0x{length.until}"
-    return count_octets(length.octets) if length.kind == "fixed" else "rest of the frame"
+    if length.kind == "counted":
+        return "counted"
+    if length.kind == "fixed":
+        return count_octets(length.octets)
+    return "rest of the frame" + (f" but its last {count_octets(length.octets)}" if length.octets else "")
 
 
 def count_octets(count: int) -> str:

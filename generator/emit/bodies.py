@@ -128,17 +128,17 @@ def lends_slices(plan: Plan) -> bool:
 def strict_matters(plan: Plan) -> bool:
     """Return whether ``strict`` changes the encoding of a record, as it contains a NUL-terminated text."""
     return any(
-        isinstance(op, TakeText) and op.terminated for record in plan.records for op in _flat(record.body)
+        isinstance(op, TakeText) and op.terminated for record in plan.records for op in flat(record.body)
     )
 
 
-def _flat(body: Body) -> list[Op]:
+def flat(body: Body) -> list[Op]:
     """Return the operations of a body and of those inside it, but not the items of loops."""
     found: list[Op] = []
     for op in operations(body):
         found.append(op)
         if isinstance(op, Optional | Sized | Region):
-            found += _flat(op.body)
+            found += flat(op.body)
     return found
 
 
@@ -168,16 +168,16 @@ def choices(plan: Plan) -> tuple[Choose, ...]:
     """Return every choice of a plan once, inner ones first."""
     bodies = [record.body for record in plan.records]
     bodies += [part.body for message in plan.messages for part in message.parts]
-    found = [op for body in bodies for op in _nested(body) if isinstance(op, Choose)]
+    found = [op for body in bodies for op in nested(body) if isinstance(op, Choose)]
     return tuple({op.options: op for op in found}.values())
 
 
-def _nested(body: Body) -> list[Op]:
+def nested(body: Body) -> list[Op]:
     """Return the operations of a body and of all bodies inside it."""
     found: list[Op] = []
     for op in body:
         if isinstance(op, Loop | Optional | Sized | Region | Fixed):
-            found += _nested(op.body)
+            found += nested(op.body)
         found.append(op)
     return found
 

@@ -247,14 +247,16 @@ def field_doc(found: ir.Field, many: bool, announcing: int) -> str:
             facts.append(
                 f"without the bits 0x{announcing:02x}, which are computed from the other fields; `wire_flags` has all bits"
             )
-        case ir.IntegerType(octets=octets, enum=None, values=()):
-            facts.append(f"0 to {_power(octets)}")
+        case ir.IntegerType(enum=None, values=()) | ir.VarintType() | ir.DigitsType():
+            facts.append(_range(*ir.bounds(found.type)))
+        case ir.FloatType(octets=4):
+            facts.append("in single precision")
         case ir.IntegerType(enum=str() as enum):
             facts.append(f"a value of `{''.join(part.capitalize() for part in enum.split('_'))}`")
         case ir.IntegerType(values=values) if values:
             facts.append(" or ".join(map(str, values)))
-        case ir.TextType(length=ir.Length(kind="prefix", octets=octets)):
-            facts.append(f"at most {_power(octets)} octets of UTF-8")
+        case ir.TextType(length=ir.Length(prefix=number)) if number is not None:
+            facts.append(f"at most {_power(ir.bounds(number)[1])} octets of UTF-8")
         case ir.TextType(length=ir.Length(kind="until", until=until)):
             facts.append(f"without the terminator 0x{until}")
         case ir.TextType(length=ir.Length(kind="fixed", octets=octets), padding=padding):
@@ -279,9 +281,18 @@ def field_doc(found: ir.Field, many: bool, announcing: int) -> str:
     return f"{words} {sentence('; '.join(facts))}".strip()
 
 
-def _power(octets: int) -> str:
-    """Return the largest integer of `octets` octets as text, as a power of two if it is long."""
-    return str(256**octets - 1) if octets <= 4 else f"2**{8 * octets} - 1"
+def _range(least: int, most: int) -> str:
+    """Return the values of a number as text."""
+    return f"{_power(least)} to {_power(most)}"
+
+
+def _power(value: int) -> str:
+    """Return an integer as text; a long one that is near a power of two as that power."""
+    if abs(value) < 2**32:
+        return str(value)
+    if value == -(2 ** (value.bit_length() - 1)):
+        return f"-2**{value.bit_length() - 1}"
+    return f"2**{value.bit_length()} - 1" if value == 2 ** value.bit_length() - 1 else str(value)
 
 
 def wire_flags(message: ir.Message) -> str:

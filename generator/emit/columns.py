@@ -8,10 +8,13 @@ from specwire.generator.emit.write import Emitter, header, render
 from specwire.generator.passes.shapes import takes_sender
 
 ARROW: dict[Scalar, str] = {
+    "int8": "pa.int8()",
     "int16": "pa.int16()",
     "int32": "pa.int32()",
     "int64": "pa.int64()",
     "uint64": "UINT64",
+    "float32": "pa.float32()",
+    "float64": "pa.float64()",
     "string": "pa.string()",
     "binary": "pa.binary()",
     "bool": "pa.bool_()",

@@ -1,35 +1,44 @@
 """Emitter of ``constructs.py``: a Construct declaration for every rule and message.
 
 The declarations serve as a reference: one for each rule of the grammar, under the rule's name, and
-one for all frames of each message. They are generated from the same IR as the codec and share no
-code with it.
+one for all frames of each message. They spell the operations of the plan in Construct's classes, and
+share no other code with the codec.
 """
 
 from __future__ import annotations
 
-from itertools import takewhile
+import re
+from collections.abc import Iterable
 from textwrap import wrap
 
+import msgspec
+
 from specwire.generator import ir
-from specwire.generator.emit.python import announcing_bits, fixed_size, octets_literal
+from specwire.generator.emit.construct_bodies import ConstructBody, Fields
 from specwire.generator.emit.write import Emitter, header, render
 from specwire.generator.ir.names import construct_name, snake_case
 from specwire.generator.passes.shapes import weight
-
-HELPERS = ("Stack", "Trailing", "Unlike", "frame", "message")
-VALUE_HELPERS = (
-    "AtLeast",
-    "AtMost",
-    "Divided",
-    "Padded",
-    "Record",
-    "Sized",
-    "Tagged",
-    "ToEnd",
-    "Unterminated",
-    "Until",
+from specwire.generator.plan import plan_of
+from specwire.generator.plan.layouts import announcing_bits
+from specwire.generator.support.plan import (
+    Body,
+    ManyFrames,
+    MessagePlan,
+    Number,
+    OneFrame,
+    fixed_octets,
+    operations,
 )
-NUMBERS = {1: "cs.Int8ub", 2: "cs.Int16ub", 3: "cs.Int24ub", 4: "cs.Int32ub", 8: "cs.Int64ub"}
+
+HELPERS = {
+    "constructs": ("Stack", "Trailing", "Unlike", "frame", "message"),
+    "construct_numbers": ("Digits", "Uuid", "Varint"),
+    "construct_runs": (
+        "Aligned", "Before", "Counted", "Derived", "Items", "Mark", "Record", "Run", "Sized", "Tagged",
+    ),
+    "construct_values": ("AtLeast", "AtMost", "Divided", "Padded", "ToEnd", "Unterminated", "Until"),
+}  # fmt: skip
+"""Names that declarations use, by the modules of `specwire.generated` that have them."""
 
 
 def emit(protocol: ir.Protocol) -> str:
@@ -45,14 +54,18 @@ def emit(protocol: ir.Protocol) -> str:
             "The declaration of a rule parses the octets of one frame. The declaration of a message parses all its\n"
             "frames, each preceded by its length; `parse` and `build` convert to and from this form.",
         ),
-        helpers=[name for name in HELPERS if f"{name}(" in text],
-        value_helpers=[name for name in VALUE_HELPERS if f"{name}(" in text],
+        helpers=[
+            (module, name)
+            for module, names in HELPERS.items()
+            for name in names
+            if re.search(rf"(?<![.\w]){name}\(", text)
+        ],
         declarations=declarations,
         messages=[
             (m.class_name, construct_name(m.rule) + ("" if writer.whole(m) else "_frames"))
             for m in protocol.messages
         ],
-        flags=_flags_place(protocol),
+        flags=_flags_place(writer.plan.messages[0]) if announcing_bits(protocol) else "None",
     )
 
 
@@ -61,18 +74,31 @@ class _Writer:
 
     def __init__(self, protocol: ir.Protocol) -> None:
         self.protocol = protocol
+        self.plan = plan_of(protocol)
         self.declared: dict[str, ir.Type] = {}
+        self.bodies = {record.class_name: record.body for record in self.plan.records}
+        self.fields: dict[str, Fields] = {}
+        """For each class of a record, its fields."""
+        _collect([field for message in protocol.messages for field in message.fields], self.fields)
 
     def rules(self) -> list[tuple[str, str]]:
         """Return the rules used by messages: values, then runs of fields, then unions."""
         found: list[tuple[str, str]] = []
+        alone = _rules_alone(self.protocol)
+        plan = plan_of(alone)
+        self.bodies |= {record.class_name: record.body for record in plan.records}
+        _collect([field for message in alone.messages for field in message.fields], self.fields)
+        frames = {
+            message.name: (op.parts[0].body, _by_slot(message.fields))
+            for message, op in zip(alone.messages, plan.messages, strict=True)
+        }
         for rule in self.protocol.rules:
             if rule.type is not None:
+                found.append((construct_name(rule.name), self.value(*frames[rule.name])))
                 self.declared[rule.name] = rule.type
-                found.append((construct_name(rule.name), self.type(rule.type)))
         for rule in self.protocol.rules:
             if rule.fields:
-                found.append((construct_name(rule.name), self.struct(rule.fields)))
+                found.append((construct_name(rule.name), self.struct(*frames[rule.name])))
         waiting = [rule for rule in self.protocol.rules if rule.one_of]
         while ready := [rule for rule in waiting if _names(rule) <= {name for name, _ in found}]:
             found += [
@@ -85,56 +111,54 @@ class _Writer:
     def messages(self) -> list[tuple[str, str]]:
         """Return the declarations of each message: its header frame if a rule names it, then all frames."""
         found: list[tuple[str, str]] = []
-        for message in self.protocol.messages:
+        for message, plan in zip(self.protocol.messages, self.plan.messages, strict=True):
             name = construct_name(message.rule)
             if self.whole(message):
-                found.append((name, self.frames(message, None)))
+                found.append((name, self.frames(message, plan, None)))
                 continue
-            head = message.parts[0]
-            assert isinstance(head, ir.Frame)
-            found.append((name, self.struct(head.fields)))
-            found.append((f"{name}_frames", self.frames(message, name)))
+            found.append((name, self.struct(plan.parts[0].body, _by_slot(message.fields))))
+            found.append((f"{name}_frames", self.frames(message, plan, name)))
         return found
 
     def whole(self, message: ir.Message) -> bool:
         """Return whether the rule consists of frames only, so that it declares the whole message."""
         return message.parts[0].name != message.name
 
-    def frames(self, message: ir.Message, head: str | None) -> str:
+    def frames(self, message: ir.Message, plan: MessagePlan, head: str | None) -> str:
         """Return the declaration of all frames; `head` names the declaration of the first, if any."""
-        entries = [*self.unlike(message), *self.checks(message)]
-        for index, part in enumerate(message.parts):
-            if isinstance(part, ir.Rest):
-                entries.append(
-                    f'"{part.field.name}" / cs.GreedyRange({self.frame(self.type(part.field.type))})'
-                )
-            elif isinstance(part, ir.Stack):
-                stack = f"Stack({self.type(part.field.type)})"
-                entries.append(f'"{part.field.name}" / {self.present(part, part.field.name, stack)}')
+        entries = [*self.unlike(message), *self.checks(plan)]
+        fields = _by_slot(message.fields)
+        for index, (part, op) in enumerate(zip(message.parts, plan.parts, strict=True)):
+            if isinstance(op, OneFrame):
+                assert isinstance(part, ir.Frame)
+                entries.append(self._frame_entry(part, op, head if index == 0 else None))
+                continue
+            name, element = fields[op.slot].name, self.value(op.body, {})
+            if op.delimited:
+                entries.append(f'"{name}" / {_present(op, name, f"Stack({element})")}')
             else:
-                entries.append(self._frame_entry(part, head if index == 0 else None))
+                entries.append(f'"{name}" / cs.GreedyRange(frame({element}))')
         return f"message({', '.join(entries)})"
 
-    def _frame_entry(self, part: ir.Frame, head: str | None) -> str:
+    def _frame_entry(self, part: ir.Frame, op: OneFrame, head: str | None) -> str:
         """Return a frame: with one value, it has the field's name; with several, its own lower-case name."""
+        fields = _by_slot(part.fields)
         if len(part.fields) == 1 and not head:
-            only = part.fields[0]
-            expression = self.present(part, only.name, self.frame(self.value(only)))
-            return f'"{only.name}" / {expression}'
-        rule = next((r for r in self.protocol.rules if r.fields == part.fields), None)
-        inner = head or (construct_name(rule.name) if rule else self.struct(part.fields))
-        return f'"{snake_case(part.name)}" / {self.present(part, snake_case(part.name), self.frame(inner))}'
+            name, inner = part.fields[0].name, self.value(op.body, fields)
+        else:
+            rule = next((r for r in self.protocol.rules if r.fields == part.fields), None)
+            name = snake_case(part.name)
+            inner = head or (construct_name(rule.name) if rule else self.struct(op.body, fields))
+        return f'"{name}" / {_present(op, name, f"frame({inner})")}'
 
-    def checks(self, message: ir.Message) -> list[str]:
+    def checks(self, plan: MessagePlan) -> list[str]:
         """Return checks of the flag bits that the message's parts allow."""
         groups: dict[int, set[int]] = {}
-        for part in message.parts:
-            if isinstance(part, ir.Rest) or isinstance(part.presence, ir.Counted) or not part.presence.mask:
-                continue
-            values = groups.setdefault(part.presence.mask, set())
-            values |= (
-                {part.presence.value} if isinstance(part.presence, ir.Always) else {0, part.presence.value}
-            )
+        for part in plan.parts:
+            presence = part.presence
+            if presence.mask:
+                values = groups.setdefault(presence.mask, set())
+                values |= {presence.value} if presence.kind == "always" else {0, presence.value}
         known = 0
         for mask in groups:
             known |= mask
@@ -147,19 +171,6 @@ class _Writer:
             if values != {0, mask} or mask & (mask - 1)
         ]
 
-    def present(self, part: ir.Frame | ir.Stack, name: str, expression: str) -> str:
-        """Return the expression, made optional if the part is optional."""
-        match part.presence:
-            case ir.Announced(mask=mask, value=value):
-                return f"cs.If((cs.this._params.flags & 0x{mask:02x}) == 0x{value:02x}, {expression})"
-            case ir.Counted():
-                return f'Trailing("{name}", {expression})'
-        return expression
-
-    def frame(self, inner: str) -> str:
-        """Return the expression for one ZeroMQ frame, parsed to its end."""
-        return f"frame({inner})"
-
     def unlike(self, message: ir.Message) -> list[str]:
         """Return the more specific shapes of other messages, which this one must not match."""
         if not message.shadowed:
@@ -171,82 +182,90 @@ class _Writer:
         heavier = [_shape(shape) for shape in others if weight(shape) > least]
         return [f"Unlike({', '.join(heavier)})"] if heavier else []
 
-    def struct(self, fields: tuple[ir.Field, ...]) -> str:
-        """Return a run of fields; the octets counted by a size are a nested struct."""
-        entries: list[str] = []
-        for index, field in enumerate(fields):
-            if isinstance(field.type, ir.SizeType):
-                forms = "".join(
-                    f"({octets_literal(bytes.fromhex(f.tag))}, {f.octets}), " for f in field.type.forms
-                )
-                entries.append(f'"{field.name}" / Sized(({forms}), {self.struct(fields[index + 1 :])})')
-                break
-            value = f'Trailing("{field.name}", {self.value(field)})' if field.optional else self.value(field)
-            entries.append(f'"{field.name}" / {value}')
-        return f"cs.Struct({', '.join(entries)})"
+    def struct(self, body: Body, fields: Fields) -> str:
+        """Return a run of fields."""
+        inner = ConstructBody(fields, self.declared, self.record)
+        inner.visit(body)
+        return inner.struct()
 
-    def value(self, field: ir.Field) -> str:
-        """Return the name of the rule that types the field, or else the type's declaration."""
-        if field.rule and self.declared.get(field.rule) == field.type:
-            return construct_name(field.rule)
-        return self.type(field.type)
+    def value(self, body: Body, fields: Fields) -> str:
+        """Return the only value of a body."""
+        inner = ConstructBody(fields, self.declared, self.record)
+        inner.visit(body)
+        ((_, value),) = inner.entries
+        return value
 
-    def type(self, type: ir.Type) -> str:
-        """Return the declaration of a type."""
-        match type:
-            case ir.ConstantType() as constant:
-                return f"cs.Const({octets_literal(constant.octets)})"
-            case ir.KeywordType(options=options):
-                return f'cs.OneOf(cs.GreedyString("utf8"), {options!r})'
-            case ir.PaddingType(octets=octets, fill=fill):
-                return f"cs.Padding({octets}, {octets_literal(bytes.fromhex(fill))})"
-            case ir.SizeType():
-                raise AssertionError("a size is part of a run")
-            case ir.IntegerType():
-                return self._integer(type)
-            case ir.TextType(length=length, padding=str(padding)):
-                return f"Padded({length.octets}, {octets_literal(bytes.fromhex(padding))})"
-            case ir.TextType(length=length, terminated=terminated):
-                return f"Unterminated({_text(length)})" if terminated else _text(length)
-            case ir.OctetsType():
-                return _octets(type)
-            case ir.JsonType():
-                return 'cs.GreedyString("utf8")'
-            case ir.ListType(count_octets=count, element=element, minimum=minimum):
-                return _many(count, self.type(element), minimum)
-            case ir.PairsType():
-                return self._pairs(type)
-            case ir.RecordType(fields=fields):
-                return f"Record({self.struct(fields)})"
-            case ir.UnionType(options=options, tags=tags):
-                rows = zip(tags, options, strict=True)
-                listed = (
-                    f"{octets_literal(bytes.fromhex(t))}: ({o.class_name!r}, {self.type(o)})" for t, o in rows
-                )
-                return f"Tagged({{{', '.join(listed)}}})"
+    def record(self, class_name: str) -> str:
+        """Return a record."""
+        return f"Record({self.struct(self.bodies[class_name], self.fields[class_name])})"
 
-    def _integer(self, type: ir.IntegerType) -> str:
-        members = next((e.members for e in self.protocol.enums if e.name == type.enum), ())
-        values = tuple(value for _, value in members) or type.values
-        number = _number(type.octets)
-        return f"cs.OneOf({number}, {values!r})" if values else number
 
-    def _pairs(self, type: ir.PairsType) -> str:
-        if type.value is None:
-            last = ", last=True" if type.split == "last" else ""
-            entry = f"Divided({self.type(type.name)}{last})"
-        else:
-            entry = f"cs.Sequence({self.type(type.name)}, {self.type(type.value)})"
-        return _many(type.count_octets, entry, type.minimum)
+def _by_slot(fields: Iterable[ir.Field]) -> Fields:
+    return {field.attribute: field for field in fields}
+
+
+def _collect(fields: Iterable[ir.Field], found: dict[str, Fields]) -> None:
+    """Add the fields of all records in fields, by class."""
+    for field in fields:
+        waiting: list[ir.Type] = [field.type]
+        while waiting:
+            match waiting.pop():
+                case ir.ListType(element=element):
+                    waiting.append(element)
+                case ir.UnionType(options=options):
+                    waiting += options
+                case ir.RecordType(class_name=name, fields=inside) if name not in found:
+                    found[name] = _by_slot(inside)
+                    _collect(inside, found)
+
+
+def _rules_alone(protocol: ir.Protocol) -> ir.Protocol:
+    """Return a protocol with a message for each rule, whose frame has only what the rule defines."""
+    messages: list[ir.Message] = []
+    for rule in protocol.rules:
+        fields = rule.fields
+        if rule.type is not None:
+            fields = (ir.Field("value", "value", _alone(rule.type), None, 0, ""),)
+        if fields:
+            slots = {field.attribute for field in fields}
+            parts = (ir.Frame(rule.name, tuple(_without_others(field, slots) for field in fields)),)
+            messages.append(ir.Message(rule.name, rule.name, rule.name, "", 0, (), parts, ()))
+    return msgspec.structs.replace(protocol, messages=tuple(messages), selectors=(), flags=())
+
+
+def _alone(type: ir.Type) -> ir.Type:
+    """Return a type without what lies outside the value."""
+    match type:
+        case ir.CounterType(number=number) | ir.ChecksumType(number=number):
+            return number
+        case ir.TextType(length=ir.Length(kind="rest")) | ir.OctetsType(length=ir.Length(kind="rest")):
+            return msgspec.structs.replace(type, length=ir.Length("rest"))
+        case ir.PaddingType(multiple=multiple) if multiple:
+            return ir.ConstantType("")
+    return type
+
+
+def _without_others(field: ir.Field, slots: set[str]) -> ir.Field:
+    """Return a field of a run; one that follows from fields elsewhere is a plain number."""
+    match field.type:
+        case ir.CounterType(counts=names) | ir.ChecksumType(over=names) if not slots.issuperset(names):
+            return msgspec.structs.replace(field, type=field.type.number)
+    return field
 
 
 def _names(rule: ir.NamedRule) -> set[str]:
     return {construct_name(name) for name in rule.one_of}
 
 
-def _many(count: int, entry: str, minimum: int) -> str:
-    found = f"cs.PrefixedArray({_number(count)}, {entry})" if count else f"ToEnd({entry})"
-    return f"AtLeast({minimum}, {found})" if minimum else found
+def _present(part: OneFrame | ManyFrames, name: str, expression: str) -> str:
+    """Return the expression, made optional if the part is optional."""
+    match part.presence.kind:
+        case "announced":
+            condition = f"(cs.this._params.flags & 0x{part.presence.mask:02x}) == 0x{part.presence.value:02x}"
+            return f"cs.If({condition}, {expression})"
+        case "counted":
+            return f'Trailing("{name}", {expression})'
+    return expression
 
 
 def _shapes(message: ir.Message) -> tuple[ir.Shape, ...]:
@@ -268,46 +287,14 @@ def _expression(head: ir.FrameHead) -> str:
     return f'rb"{"".join(spelled)}{end}"'
 
 
-def _number(octets: int) -> str:
-    return NUMBERS.get(octets, f"cs.BytesInteger({octets})")
-
-
-def _text(length: ir.Length) -> str:
-    if length.kind == "prefix":
-        return f'cs.PascalString({_number(length.octets)}, "utf8")'
-    if length.kind == "until":
-        return f'Until({octets_literal(bytes.fromhex(length.until))}, cs.GreedyString("utf8"))'
-    return (
-        'cs.GreedyString("utf8")'
-        if length.kind == "rest"
-        else f'cs.FixedSized({length.octets}, cs.GreedyString("utf8"))'
-    )
-
-
-def _octets(type: ir.OctetsType) -> str:
-    length = type.length
-    if length.kind == "fixed":
-        return f"cs.Bytes({length.octets})"
-    raw = "cs.GreedyBytes"
-    if length.kind == "prefix":
-        raw = f"cs.Prefixed({_number(length.octets)}, cs.GreedyBytes)"
-    raw = f"AtLeast({type.minimum}, {raw})" if type.minimum else raw
-    return raw if type.maximum is None else f"AtMost({type.maximum}, {raw})"
-
-
-def _flags_place(protocol: ir.Protocol) -> str:
-    """Return frame and offset of the octet whose bits announce parts, or None, as source."""
-    if not announcing_bits(protocol):
-        return "None"
-    part = protocol.messages[0].parts[-1]
-    assert isinstance(part, ir.Frame)
-    before = takewhile(lambda field: not _is_bitmask(field), part.fields)
-    offset = sum(fixed_size(field.type) or 0 for field in before)
+def _flags_place(message: MessagePlan) -> str:
+    """Return frame and offset of the octet whose bits announce parts, as source."""
+    offset = 0
+    for op in operations(message.parts[-1].body):
+        if isinstance(op, Number) and op.flags:
+            break
+        offset += fixed_octets(op) or 0
     return f"(-1, {offset})"
-
-
-def _is_bitmask(field: ir.Field) -> bool:
-    return isinstance(field.type, ir.IntegerType) and field.type.bitmask
 
 
 EMITTER = Emitter("constructs.py", emit)

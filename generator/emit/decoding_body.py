@@ -206,7 +206,9 @@ class BodyDecoder(Visitor):
         ops = _merged(op.body)
         order = struct_order(ops)
         codes, unpacked = self._codes(ops, order)
-        if len(unpacked) == 1 and isinstance(unpacked[0], Number) and not whole and not _sliced(ops):
+        # Padding after the number must exist, and only unpacking checks it.
+        alone = len(unpacked) == 1 and unpacked[0] is ops[-1]
+        if alone and isinstance(unpacked[0], Number) and not whole and not _sliced(ops):
             self._single(unpacked[0], ops)
             return
         checked = False
@@ -330,8 +332,9 @@ class BodyDecoder(Visitor):
         match op:
             case Expect(octets=octets):
                 number = code_in(op, order)
-                byteorder = "little" if order == "<" else "big"
-                value = str(int.from_bytes(octets, byteorder)) if number else text_source(octets)
+                value = text_source(octets)
+                if number:
+                    value = str(int.from_bytes(octets, "little" if order == "<" else "big"))
                 self.decoder.refuse_if(f"{name} != {value}")
             case Number(coding=coding):
                 if code_in(op, order):

@@ -1,38 +1,86 @@
-"""Classes of a compiled codec for its template: C members, and the conversion of arguments to them."""
+"""Classes of a compiled codec for its template: C members, and how arguments are stored in them."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from specwire.generator import ir
+from specwire.generator.emit.bodies import record_function
 from specwire.generator.emit.codec import class_doc, field_doc, record_doc, wire_flags
 from specwire.generator.emit.decoding import keyword_only
-from specwire.generator.emit.native_frames import decode_function
-from specwire.generator.emit.native_parts import encode_function
-from specwire.generator.emit.native_types import (
+from specwire.generator.emit.native_frames import decode_message, encode_message
+from specwire.generator.emit.native_names import (
     CYTHON_WORDS,
-    Composite,
-    Slot,
+    Functions,
+    Member,
     c_number,
     literal,
-    message_slots,
-    record_slots,
+    message_members,
+    record_members,
 )
-from specwire.generator.emit.python import announcing_bits, constant_value, default, paragraph
+from specwire.generator.emit.python import constant_value, default, frame_fields, paragraph
 from specwire.generator.emit.records import unions
 from specwire.generator.ir.names import snake_case
 from specwire.generator.passes.shapes import readers, takes_sender
+from specwire.generator.support.plan import Loop, MessagePlan, RecordPlan
 
 
 @dataclass(frozen=True, slots=True)
-class _Property:
-    """Field of a class, for the template."""
+class _Field:
+    """Field of a class and its C member; every text is Cython source."""
 
-    name: str
+    member: Member
+    number: int
     doc: str
-    read: str
+    default: str | None
+    take: str
+    """Function that decodes a loop on first access."""
+
+    @property
+    def name(self) -> str:
+        """Name of the attribute."""
+        return self.member.op.slot
+
+    @property
+    def is_word(self) -> bool:
+        """Whether Cython rejects the name as that of a property."""
+        return self.name in CYTHON_WORDS
+
+    @property
+    def value(self) -> str:
+        """Expression of the value in the member."""
+        return f"self.read{self.member.name}__()" if self.take else f"self.{self.member.name}"
+
+    @property
+    def read(self) -> str:
+        """Expression of the attribute."""
+        is_kept = self.member.range or self.take
+        return (
+            f"{self.value} if self.kept__ is None else self.kept__[{self.number}]" if is_kept else self.value
+        )
+
+    @property
+    def fits(self) -> str:
+        """Condition that an argument fits the member; empty if every object does."""
+        given = f"values[{self.number}]"
+        if ends := self.member.range:
+            least, most = map(c_number, ends)
+            return (
+                f"fits_signed({given}, {least}, {most}, &value)"
+                if ends[0]
+                else f"fits({given}, {most}, &value)"
+            )
+        # Octets in this member mean that the value is not decoded yet; a program may not pass them.
+        return f"type(<object>{given}) is not bytes" if self.take else ""
+
+    @property
+    def given(self) -> str:
+        """Expression of an argument that fits."""
+        if ends := self.member.range:
+            return "<int64_t>value" if ends[0] else "value"
+        return f"<object>values[{self.number}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,122 +92,87 @@ class Class:
     base: str
     doc: str
     constants: tuple[str, ...]
-    names: str
-    defaults: tuple[tuple[str, str], ...]
-    keywords: bool
-    members: tuple[str, ...]
-    properties: tuple[_Property, ...]
-    hidden: tuple[_Property, ...]
-    """Fields whose names Cython rejects as names of properties."""
-    lazies: tuple[tuple[str, str, str], ...]
-    """Method, member and function of each field that is decoded on first access."""
-    values: str
-    """Values of all fields as a tuple."""
-    wire_flags: tuple[str, ...]
+    fields: tuple[_Field, ...]
+    keywords: bool = False
+    wire_flags: tuple[str, ...] = ()
     """Terms of the complete flags octet."""
-    fills: tuple[str, ...]
-    """Statements that store the constructor's arguments in the members."""
-    integers: bool
-    """Whether a member is a C integer."""
-    unfit: bool
-    """Whether some values fit no member."""
-    count: int
     encode: str = ""
     only: str = ""
     """For a message whose values could match another message: the condition that they do."""
     decode: str = ""
 
+    @property
+    def names(self) -> str:
+        """Names of all fields as a tuple."""
+        return _tuple([literal(field.name) for field in self.fields])
+
+    @property
+    def values(self) -> str:
+        """Values of all fields as a tuple."""
+        return _tuple([field.value for field in self.fields])
+
+    @property
+    def integers(self) -> bool:
+        """Whether a member is a C integer."""
+        return any(field.member.range for field in self.fields)
+
 
 def message_class(
-    message: ir.Message, number: int, protocol: ir.Protocol, names: dict[Composite, str]
+    message: ir.Message, plan: MessagePlan, number: int, protocol: ir.Protocol, functions: Functions
 ) -> Class:
     """Return the class of a message, number `number` of the protocol."""
     arguments = [f", {sender!r}" if takes_sender(protocol) else "" for sender in readers(message, protocol)]
     spelled = " or ".join(f"_kind_of(made, len(made){argument}) != {number}" for argument in arguments)
     constants = [f"NAME = {literal(message.name)}", f"PROTOCOL = {literal(protocol.name)}"]
-    return _class(
-        message.class_name,
-        snake_case(message.name),
-        "NativeMessage",
-        class_doc(message, protocol),
-        [*constants, *_constants(message.fields)],
-        message_slots(message),
-        protocol,
-        names,
+    flags = wire_flags(message)
+    return Class(
+        name=message.class_name,
+        function=snake_case(message.name),
+        base="NativeMessage",
+        doc=class_doc(message, protocol),
+        constants=(*constants, *_constants(message.fields)),
+        fields=_fields([field for field, _ in frame_fields(message)], message_members(plan), functions),
         keywords=keyword_only(message),
-        flags=wire_flags(message),
-        encode=encode_function(message, protocol, names),
+        wire_flags=tuple(flags.split(" | ")) if flags else (),
+        encode=encode_message(plan, functions),
         only=spelled if message.shadowed else "",
-        decode=decode_function(message, protocol, names),
+        decode=decode_message(plan, functions),
     )
 
 
-def record_class(record: ir.RecordType, protocol: ir.Protocol, names: dict[Composite, str]) -> Class:
+def record_class(
+    record: ir.RecordType, plan: RecordPlan, protocol: ir.Protocol, functions: Functions
+) -> Class:
     """Return the class of a record."""
     constants = [f"NAME = {literal(record.name)}"]
     if any(record in union.options for union in unions(protocol)):
         constants.append("TAGGED = True")
-    return _class(
-        record.class_name,
-        names[record],
-        "NativeRecord",
-        record_doc(record, protocol),
-        [*constants, *_constants(record.fields)],
-        record_slots(record),
-        protocol,
-        names,
-    )
-
-
-def _class(
-    name: str,
-    function: str,
-    base: str,
-    doc: str,
-    constants: list[str],
-    slots: tuple[Slot, ...],
-    protocol: ir.Protocol,
-    names: dict[Composite, str],
-    *,
-    keywords: bool = False,
-    flags: str = "",
-    encode: str = "",
-    only: str = "",
-    decode: str = "",
-) -> Class:
-    properties = [_property(slot, number, protocol) for number, slot in enumerate(slots)]
-    defaults = tuple((slot.attribute, _default(slot.field)) for slot in slots if not slot.field.required)
+    valued = [field for field in record.fields if not field.implied]
     return Class(
-        name=name,
-        function=function,
-        base=base,
-        doc=doc,
-        constants=tuple(constants),
-        names=_tuple([literal(slot.attribute) for slot in slots]),
-        defaults=defaults,
-        keywords=keywords,
-        members=tuple(f"{slot.c_type} {slot.member}" for slot in slots),
-        properties=tuple(entry for entry in properties if entry.name not in CYTHON_WORDS),
-        hidden=tuple(entry for entry in properties if entry.name in CYTHON_WORDS),
-        lazies=tuple(_lazy(slot, names) for slot in slots if slot.is_lazy),
-        values=_tuple([_value(slot) for slot in slots]),
-        wire_flags=tuple(flags.split(" | ")) if flags else (),
-        fills=tuple(_fill(slot, number) for number, slot in enumerate(slots)),
-        integers=any(slot.is_integer for slot in slots),
-        unfit=any(slot.is_integer or slot.is_lazy for slot in slots),
-        count=len(slots),
-        encode=encode,
-        only=only,
-        decode=decode,
+        name=record.class_name,
+        function=record_function(record.class_name),
+        base="NativeRecord",
+        doc=record_doc(record, protocol),
+        constants=(*constants, *_constants(record.fields)),
+        fields=_fields(valued, record_members(plan.body), functions),
     )
 
 
-def _value(slot: Slot) -> str:
-    return f"self.read_{slot.attribute}__()" if slot.is_lazy else f"self.{slot.member}"
+def _fields(
+    fields: Sequence[ir.Field], members: Mapping[str, Member], functions: Functions
+) -> tuple[_Field, ...]:
+    found: list[_Field] = []
+    for number, field in enumerate(fields):
+        member = members[field.attribute]
+        doc = paragraph(field_doc(field, member.many, functions.announcing), 8)
+        given = None if field.required else default(field) or "None"
+        take = f"_take_{functions.loop(member.op)}" if member.is_held and isinstance(member.op, Loop) else ""
+        found.append(_Field(member, number, doc, given, take))
+    return tuple(found)
 
 
 def _tuple(items: Sequence[str]) -> str:
-    """Return a tuple as Cython source, on several lines if it is long; for an indentation of eight."""
+    """Return a tuple as Cython source, on several lines if it is long, indented by eight."""
     if len(items) == 1:
         return f"({items[0]},)"
     line = f"({', '.join(items)})"
@@ -170,7 +183,7 @@ def _tuple(items: Sequence[str]) -> str:
 
 
 def _constants(fields: tuple[ir.Field, ...]) -> list[str]:
-    """Return class variables, except those hidden by a field of the same name, as in the pure class."""
+    """Return class variables, except those hidden by a field of the same name."""
     taken = CYTHON_WORDS | {found.attribute for found in fields if not found.implied}
     return [
         f"{found.attribute} = {_constant(found.type)}"
@@ -184,36 +197,3 @@ def _constant(type: ir.ConstantType) -> str:
         return literal(type.text)
     kind, value = constant_value(type)
     return literal(type.octets) if kind == "bytes" else value
-
-
-def _default(field: ir.Field) -> str:
-    return default(field) or "None"
-
-
-def _property(slot: Slot, number: int, protocol: ir.Protocol) -> _Property:
-    doc = paragraph(field_doc(slot.field, slot.many, announcing_bits(protocol)), 8)
-    if slot.is_integer:
-        read = f"return self.{slot.member} if self.kept__ is None else self.kept__[{number}]"
-    elif slot.is_lazy:
-        read = f"return self.read_{slot.attribute}__() if self.kept__ is None else self.kept__[{number}]"
-    else:
-        read = f"return self.{slot.member}"
-    return _Property(slot.attribute, doc, read)
-
-
-def _lazy(slot: Slot, names: dict[Composite, str]) -> tuple[str, str, str]:
-    assert isinstance(slot.field.type, ir.ListType | ir.PairsType)
-    return f"read_{slot.attribute}__", slot.member, f"_take_{names[slot.field.type]}"
-
-
-def _fill(slot: Slot, number: int) -> str:
-    """Return the statement that stores an argument in its member or records that it does not fit."""
-    given = f"<object>values[{number}]"
-    if slot.is_integer:
-        assert isinstance(slot.field.type, ir.IntegerType)
-        most = c_number(256**slot.field.type.octets - 1)
-        return f"if fits(values[{number}], {most}, &value):\n        made.{slot.member} = value\n    else:\n        fitting = False"
-    if slot.is_lazy:
-        # Octets in this member mean that the value is not decoded yet; a program may not pass them.
-        return f"if type({given}) is bytes:\n        fitting = False\n    else:\n        made.{slot.member} = {given}"
-    return f"made.{slot.member} = {given}"

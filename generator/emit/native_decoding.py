@@ -1,284 +1,335 @@
 """Emitter of the compiled decoders: Cython that reads octets through a pointer.
 
 A decoder returns the message, or None for frames that are not its message; it never raises for
-them. Then the pure codec decides. `Reader` emits the statements of one function. It *takes* a value
-into a member or variable, or *skips* it if only its octets are needed.
+them. Then the pure codec decides. The functions of values inside others:
+
+- ``_take_<name>(run)`` returns a record, or None if it refuses the octets
+- ``_take_<name>(run, count)`` returns the items of a loop as a tuple
+- ``_skip_<name>(run, count)`` only checks the items, for loops that are held as octets
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 
-from specwire.generator import ir
-from specwire.generator.emit.native_types import (
-    Composite,
-    Slot,
+from specwire.generator.emit.bodies import choice_function, record_function
+from specwire.generator.emit.native_names import (
+    POINTER,
+    SIGNS,
+    Functions,
+    Member,
+    Statements,
+    is_hidden,
+    is_padded,
+    less,
     literal,
     merged,
     none_of,
+    record_members,
 )
-from specwire.generator.emit.python import Lines, announcing_bits, fixed_size
-
-_DECLARED = {
-    "run": "cdef Run run",
-    "piece": "cdef Run piece",
-    "start": "cdef const uint8_t* start",
-    "value": "cdef uint64_t value",
-    "size": "cdef uint64_t size",
-    "end": "cdef const uint8_t* end",
-    "frame": "cdef bytes frame",
-    "at": "cdef Py_ssize_t at",
-    "flags": "cdef uint64_t flags",
-    "item": "cdef object item",
-    "name": "cdef object name",
-    "items": "cdef list items",
-    "entries": "cdef uint64_t entries",
-}
-"""Declarations of the local variables of decoders, by name."""
+from specwire.generator.support import plan
+from specwire.generator.support.layout import Boolean, Digits, Float, Integer, Varint
+from specwire.generator.support.plan import ITEM, NAME, VALUE, fixed_octets
 
 
-@dataclass
-class Reader:
-    """Statements of one decoding function."""
+class Reader(Statements, plan.Visitor):
+    """Statements that read the operations of bodies.
 
-    protocol: ir.Protocol
-    names: dict[Composite, str]
-    refusal: str = "None"
-    """What the function returns for octets that are not its value."""
-    owner: str = "made"
-    """Variable whose members are set."""
-    run: str = "&run"
-    """The current run as an argument of helpers."""
-    lines: Lines = field(default_factory=lambda: Lines(1))
-    used: set[str] = field(default_factory=set)
+    Values are assigned to the members of `made`, or to variables of a loop. With `keep` False, they
+    are only checked.
+    """
 
-    def text(self) -> str:
-        """Return the statements, declarations first."""
-        head = Lines(1)
-        head.add(*(line for name, line in _DECLARED.items() if name in self.used))
-        return "\n".join(part for part in (str(head), str(self.lines)) if part)
+    def __init__(
+        self,
+        functions: Functions,
+        members: Mapping[str, Member],
+        *,
+        run: str = "&run",
+        refusal: str = "None",
+        keep: bool = True,
+    ) -> None:
+        super().__init__(functions, refusal, 1)
+        self.members = members
+        self.run = run
+        self.front = f"{run.removeprefix('&')}.at"
+        self.end = f"{run.removeprefix('&')}.end"
+        self.keep = keep
+        self.divided: bool | None = None
+        """Whether texts that are pairs are split at their first ``=``, rather than their last."""
+        self._offset: int | None = None
+        """Offset of the next operation of a `Fixed`."""
+        self._begun = ""
+        """Variable with the address of the body, if it has padding to a multiple."""
+        self._numbers: dict[str, str] = {}
+        """Variables of hidden numbers and marks."""
 
-    def local(self, name: str) -> str:
-        """Return the name of a local variable and declare it."""
-        self.used.add(name)
-        return name
-
-    def refuse_if(self, condition: str) -> None:
-        """Add a check."""
-        with self.lines.block(f"if {condition}:"):
-            self.lines.add(f"return {self.refusal}")
+    # Places
 
     @property
-    def front(self) -> str:
-        """Address of the first unread octet."""
-        return f"{self.run.removeprefix('&')}.at"
+    def at(self) -> str:
+        """Address of the octets of the next operation."""
+        return f"{self.front} + {self._offset}" if self._offset else self.front
 
-    # Runs
+    def target(self, slot: str) -> str:
+        """Return the member or variable for a value."""
+        if slot in (ITEM, VALUE):
+            return self.local("item", "object")
+        return self.local("name", "object") if slot == NAME else f"made._{slot}"
 
-    def fields(self, fields: tuple[ir.Field, ...]) -> None:
-        """Take the fields of a run in order; adjacent ones of fixed size share one check of the end."""
-        index = 0
-        while index < len(fields):
-            stop = index
-            while stop < len(fields) and _in_place(fields[stop]):
-                stop += 1
-            if stop > index:
-                self._fixed(fields[index:stop])
-                index = stop
-                continue
-            found = fields[index]
-            if isinstance(found.type, ir.SizeType):
-                self.size(found.type)
-                self.refuse_if(f"size != <uint64_t>left({self.run})")
-            elif found.optional:
-                with self.lines.block(f"if left({self.run}):"):
-                    self._take_field(found)
-            else:
-                self._take_field(found)
-            index += 1
+    def number_of(self, slot: str) -> str:
+        """Return the variable of a hidden number."""
+        if slot not in self._numbers:
+            self._numbers[slot] = self.fresh("number", "uint64_t")
+        return self._numbers[slot]
 
-    def record(self, fields: tuple[ir.Field, ...]) -> None:
-        """Take the fields of a record, whose run ends where its size says."""
-        size = next((n for n, found in enumerate(fields) if isinstance(found.type, ir.SizeType)), None)
-        if size is None:
-            self.fields(fields)
+    def take(self, slot: str, value: str, *, fallible: bool = True) -> None:
+        """Assign a value to its target; a fallible one is None if it is refused."""
+        target = self.target(slot)
+        self.add(f"{target} = {value}")
+        if fallible:
+            self.refuse_if(f"{target} is None")
+
+    # Operations
+
+    def body(self, body: plan.Body) -> None:
+        """Read a body, from the front of the run."""
+        outer = self._begun
+        if is_padded(body):
+            self._begun = self.fresh("begun", POINTER)
+            self.add(f"{self._begun} = {self.front}")
+        self.visit(body)
+        self._begun = outer
+
+    def fixed(self, op: plan.Fixed) -> None:
+        if not op.octets:
             return
-        self.fields(fields[:size])
-        type = fields[size].type
-        assert isinstance(type, ir.SizeType)
-        self.size(type)
-        self.refuse_if(f"size > <uint64_t>left({self.run})")
-        end = self.local("end")
-        self.lines.add(f"{end} = run.end", "run.end = run.at + size")
-        self.fields(fields[size + 1 :])
-        self.refuse_if("run.at != run.end")
-        self.lines.add(f"run.end = {end}")
+        self.refuse_if(f"left({self.run}) < {op.octets}")
+        self._offset = 0
+        for inner in merged(op.body):
+            self.operation(inner)
+            self._offset += fixed_octets(inner) or 0
+        self._offset = None
+        self.add(f"{self.front} += {op.octets}")
 
-    def _fixed(self, fields: tuple[ir.Field, ...]) -> None:
-        total = sum(fixed_size(found.type) or 0 for found in fields)
-        self.refuse_if(f"left({self.run}) < {total}")
-        offset = 0
-        for found in merged(fields):
-            at = f"{self.front} + {offset}" if offset else self.front
-            self._in_place(found, at)
-            offset += fixed_size(found.type) or 0
-        self.lines.add(f"{self.front} += {total}")
+    def expect(self, op: plan.Expect) -> None:
+        self.refuse_if(f"not same({self.at}, {literal(op.octets)}, {len(op.octets)})")
 
-    def _in_place(self, found: ir.Field, at: str) -> None:
-        member = f"{self.owner}._{found.attribute}"
-        match found.type:
-            case ir.ConstantType() as constant:
-                octets = constant.octets
-                self.refuse_if(f"not same({at}, {literal(octets)}, {len(octets)})")
-            case ir.IntegerType(octets=octets) as integer:
-                self.lines.add(f"{member} = number({at}, {octets})")
-                self._in_range(integer, member)
-                if integer.bitmask and announcing_bits(self.protocol):
-                    self.local("flags")
-                    self.lines.add(f"flags = {member}")
-                    self.lines.add(f"{member} &= {256**octets - 1 - announcing_bits(self.protocol):#04x}")
-            case ir.OctetsType(length=length):
-                self.lines.add(f"{member} = bytes_of({at}, {length.octets})")
-            case _:
-                assert isinstance(found.type, ir.PaddingType)
-
-    def _in_range(self, type: ir.IntegerType, value: str) -> None:
-        if members := members_of(type, self.protocol):
-            self.refuse_if(none_of(value, members))
-
-    def _take_field(self, found: ir.Field) -> None:
-        target = f"{self.owner}._{found.attribute}"
-        if Slot(found, False).is_lazy:
-            assert isinstance(found.type, ir.ListType | ir.PairsType)
-            start = self.local("start")
-            self.lines.add(f"{start} = {self.front}")
-            self.refuse_if(f"not _skip_{self.names[found.type]}({self.run})")
-            self.lines.add(f"{target} = bytes_of({start}, {self.front} - {start})")
+    def number(self, op: plan.Number) -> None:
+        coding, hidden = op.coding, is_hidden(op)
+        members = (0, 1) if isinstance(coding, Boolean) else getattr(coding, "members", ())
+        if not (self.keep or hidden or members):
             return
-        self.take(found.type, target)
+        value = self._number(op)
+        if members:
+            signed = _signed(op)
+            checked = self.local("signed_value" if signed else "value", "int64_t" if signed else "uint64_t")
+            self.add(f"{checked} = {value}")
+            self.refuse_if(none_of(checked, members))
+            value = f"{checked} == 1" if isinstance(coding, Boolean) else checked
+        if hidden:
+            self.add(f"{self.number_of(op.slot)} = {value}")
+        elif self.keep:
+            self.take(op.slot, value, fallible=False)
+        if op.flags and self.functions.announcing and isinstance(coding, Integer):
+            member = self.target(op.slot)
+            self.add(f"{self.local('flags', 'uint64_t')} = {member}")
+            self.add(f"{member} &= {256**coding.octets - 1 - self.functions.announcing:#04x}")
 
-    # Values
+    def _number(self, op: plan.Number) -> str:
+        """Return the expression of a number; statements that it needs are added."""
+        match coding := op.coding:
+            case Float(octets=octets):
+                return f"float_in({self.at}, {octets}, {coding.order == 'little'})"
+            case Boolean(octets=octets) | Integer(octets=octets):
+                value = f"number{'_little' * (coding.order == 'little')}({self.at}, {octets})"
+                return f"extended({value}, {8 * octets})" if _signed(op) else value
+            case Varint(maximum=maximum, signed=signed):
+                self._variable(f"varint_in(&value, {self.at}, {self.end}, {maximum}, "
+                               f"{coding.order == 'little'}, {SIGNS[signed]})")  # fmt: skip
+            case Digits(base=base, minimum=minimum, maximum=maximum, signed=signed):
+                self._variable(
+                    f"digits_in(&value, {self.at}, {self.end}, {base}, {minimum}, {maximum}, {signed})"
+                )
+        return "<int64_t>value" if _signed(op) else "value"
 
-    def take(self, type: ir.Type, target: str) -> None:
-        """Take a value into `target`."""
-        match type:
-            case ir.IntegerType():
-                self.integer(type)
-                self.lines.add(f"{target} = value")
-            case ir.TextType():
-                self.split(type.length)
-                self._strip(type)
-                self.lines.add(f"{target} = text_in(&piece)")
-                self.refuse_if(f"{target} is None")
-            case ir.OctetsType():
-                self._octets(type)
-                self.lines.add(f"{target} = bytes_in(&piece)")
-            case ir.ListType() | ir.PairsType() | ir.RecordType() | ir.UnionType():
-                self.lines.add(f"{target} = _take_{self.names[type]}({self.run})")
-                self.refuse_if(f"{target} is None")
-            case ir.ConstantType() as constant:
-                fixed = constant.octets
-                self.refuse_if(f"left({self.run}) < {len(fixed)}")
-                self.refuse_if(f"not same({self.front}, {literal(fixed)}, {len(fixed)})")
-                self.lines.add(f"{self.front} += {len(fixed)}")
-            case ir.PaddingType(octets=number):
-                self.refuse_if(f"not skip({self.run}, {number})")
-            case ir.JsonType():
-                self.take(ir.TextType(ir.Length("rest")), target)
-            case _:
-                raise AssertionError("fills a frame, or is read with its run")
+    def _variable(self, call: str) -> None:
+        """Read a number of variable size, or digits of fixed size, into the variable ``value``."""
+        self.local("value", "uint64_t")
+        after = self.local("after", POINTER)
+        self.add(f"{after} = {call}")
+        self.refuse_if(f"{after} == NULL")
+        if self._offset is None:
+            self.add(f"{self.front} = {after}")
 
-    def skip(self, type: ir.Type) -> None:
-        """Check a value and advance."""
-        match type:
-            case ir.IntegerType(octets=octets):
-                if members_of(type, self.protocol):
-                    self.integer(type)
-                else:
-                    self.refuse_if(f"not skip({self.run}, {octets})")
-            case ir.TextType():
-                self.split(type.length)
-                self._strip(type)
-                self.refuse_if("not text_is_good(&piece)")
-            case ir.OctetsType():
-                self._octets(type)
-            case ir.ListType() | ir.PairsType():
-                self.refuse_if(f"not _skip_{self.names[type]}({self.run})")
-            case _:
-                raise AssertionError("is never kept as octets")
+    def text(self, op: plan.TakeText) -> None:
+        self._split(op.extent)
+        if op.padding is not None:
+            self.add(f"strip(&piece, 0x{op.padding.hex()})")
+        elif op.terminated:
+            self.refuse_if("not strip_nul(&piece)")
+        first = "" if self.divided is None else f", {self.divided}"
+        if self.keep:
+            self.take(op.slot, f"{'divided' if first else 'text'}_in(&piece{first})")
+        else:
+            self.refuse_if(f"not {'divided' if first else 'text'}_is_good(&piece{first})")
 
-    def integer(self, type: ir.IntegerType) -> None:
-        """Take an integer into the variable ``value``."""
-        value = self.local("value")
-        self.refuse_if(f"left({self.run}) < {type.octets}")
-        self.lines.add(f"{value} = number({self.front}, {type.octets})", f"{self.front} += {type.octets}")
-        self._in_range(type, value)
+    def octets(self, op: plan.TakeOctets) -> None:
+        if op.extent.kind == "fixed":
+            value = f"bytes_of({self.at}, {op.extent.octets})"
+        else:
+            self._split(op.extent)
+            self.check_octets(op, "left(&piece)")
+            value = "bytes_in(&piece)"
+        if self.keep:
+            value = f"uuid_of({value}, {op.uuid == 'little'})" if op.uuid else value
+            self.take(op.slot, value, fallible=False)
 
-    def split(self, length: ir.Length) -> None:
-        self.local("piece")
-        match length.kind:
-            case "prefix":
-                call = f"split_prefixed({self.run}, {length.octets}, &piece)"
+    def _split(self, extent: plan.Extent) -> None:
+        """Split the octets of a value off into the variable ``piece``."""
+        piece = self.local("piece", "Run")
+        match extent.kind:
             case "fixed":
-                call = f"split_fixed({self.run}, {length.octets}, &piece)"
-            case "until":
-                end = bytes.fromhex(length.until)
-                call = f"split_until({self.run}, {literal(end)}, {len(end)}, &piece)"
-            case "rest":
-                self.lines.add(f"split_rest({self.run}, &piece)")
+                self.add(f"{piece}.at = {self.at}", f"{piece}.end = {piece}.at + {extent.octets}")
                 return
+            case "slot":
+                call = f"split({self.run}, {less(self.number_of(extent.slot), extent.plus)}, &piece)"
+            case "until":
+                call = f"split_until({self.run}, {literal(extent.until)}, {len(extent.until)}, &piece)"
+            case "rest":
+                call = f"split_rest({self.run}, {extent.octets}, &piece)"
         self.refuse_if(f"not {call}")
 
-    def _strip(self, type: ir.TextType) -> None:
-        if type.padding is not None:
-            self.lines.add(f"strip(&piece, 0x{type.padding})")
-        elif type.terminated:
-            self.refuse_if("not strip_nul(&piece)")
-
-    def _octets(self, type: ir.OctetsType) -> None:
-        self.split(type.length)
-        if type.length.kind == "fixed":
-            return
-        if type.minimum:
-            self.refuse_if(f"left(&piece) < {type.minimum}")
-        if type.maximum is not None:
-            self.refuse_if(f"left(&piece) > {type.maximum}")
-
-    def size(self, type: ir.SizeType) -> None:
-        """Take a size into the variable ``size``."""
-        size, lines = self.local("size"), self.lines
-        tagged = [form for form in type.forms if form.tag]
-        bare = [form for form in type.forms if not form.tag]
-        for number, form in enumerate(tagged):
-            octets = bytes.fromhex(form.tag)
+    def word(self, op: plan.Word) -> None:
+        for number, option in enumerate(op.options):
+            octets = option.encode()
             test = (
-                f"left({self.run}) >= {len(octets)} and same({self.front}, {literal(octets)}, {len(octets)})"
+                f"left({self.run}) == {len(octets)} and same({self.front}, {literal(octets)}, {len(octets)})"
             )
-            with lines.block(f"{'elif' if number else 'if'} {test}:"):
-                self._sized(size, len(octets), form.octets)
-        if not tagged:
-            self._sized(size, 0, bare[0].octets)
-            return
-        with lines.block("else:"):
-            if bare:
-                self._sized(size, 0, bare[0].octets)
-            else:
-                lines.add(f"return {self.refusal}")
+            with self.block(f"{'elif' if number else 'if'} {test}:"):
+                self.take(op.slot, literal(option), fallible=False)
+        with self.block("else:"):
+            self.add(f"return {self.refusal}")
+        self.add(f"{self.front} = {self.end}")
 
-    def _sized(self, size: str, tag: int, octets: int) -> None:
-        at = f"{self.front} + {tag}" if tag else self.front
-        self.refuse_if(f"left({self.run}) < {tag + octets}")
-        self.lines.add(f"{size} = number({at}, {octets})", f"{self.front} += {tag + octets}")
+    def pad(self, op: plan.Pad) -> None:
+        if op.multiple:
+            self.refuse_if(f"not skip({self.run}, gap({self.front} - {self._begun}, {op.multiple}))")
+
+    def loop(self, op: plan.Loop) -> None:
+        name = self.functions.loop(op)
+        count = less(self.number_of(op.count), op.plus) if op.count else "0"
+        member = self.members.get(op.slot)
+        if member and member.is_held:
+            start = self.local("start", POINTER)
+            self.add(f"{start} = {self.front}")
+            self.refuse_if(f"not _skip_{name}({self.run}, {count})")
+            self.take(op.slot, f"held({start}, {self.front}, {count})", fallible=False)
+        elif self.keep:
+            self.take(op.slot, f"_take_{name}({self.run}, {count})")
+        else:
+            self.refuse_if(f"not _skip_{name}({self.run}, {count})")
+
+    def nest(self, op: plan.Nest) -> None:
+        self.take(op.slot, f"_take_{record_function(op.record)}({self.run})")
+
+    def choose(self, op: plan.Choose) -> None:
+        self.take(op.slot, f"_take_{choice_function(op.options)}({self.run})")
+
+    def optional(self, op: plan.Optional) -> None:
+        with self.block(f"if left({self.run}):"):
+            self.visit(op.body)
+
+    def sized(self, op: plan.Sized) -> None:
+        size = self.local("size", "uint64_t")
+        # A form without a tag is the last that is tried.
+        forms = sorted(op.forms, key=lambda form: not form[0])
+        for number, (tag, octets) in enumerate(forms):
+            if not tag and not number:
+                self._size(size, tag, octets)
+                break
+            test = f"left({self.run}) >= {len(tag)} and same({self.front}, {literal(tag)}, {len(tag)})"
+            with self.block(f"{'elif' if number else 'if'} {test}:" if tag else "else:"):
+                self._size(size, tag, octets)
+        if forms[-1][0]:
+            with self.block("else:"):
+                self.add(f"return {self.refusal}")
+        self._inside(size, op.body)
+
+    def _size(self, size: str, tag: bytes, octets: int) -> None:
+        at = f"{self.front} + {len(tag)}" if tag else self.front
+        self.refuse_if(f"left({self.run}) < {len(tag) + octets}")
+        self.add(f"{size} = number({at}, {octets})", f"{self.front} += {len(tag) + octets}")
+
+    def region(self, op: plan.Region) -> None:
+        self._inside(less(self.number_of(op.count), op.plus), op.body)
+
+    def _inside(self, size: str, body: plan.Body) -> None:
+        """Read a body that has exactly `size` octets."""
+        end = self.fresh("end", POINTER)
+        self.refuse_if(f"{size} > <uint64_t>left({self.run})")
+        self.add(f"{end} = {self.end}", f"{self.end} = {self.front} + {size}")
+        self.body(body)
+        self.refuse_if(f"{self.front} != {self.end}")
+        self.add(f"{self.end} = {end}")
+
+    def mark(self, op: plan.Mark) -> None:
+        self._numbers[op.name] = self.fresh("mark", POINTER)
+        self.add(f"{self._numbers[op.name]} = {self.front}")
+
+    def verify(self, op: plan.Verify) -> None:
+        octets, value = self.local("octets", "bytes"), self.local("value", "uint64_t")
+        for number, names in enumerate(op.ranges):
+            begin, end = (self._numbers[name] for name in names)
+            self.add(f"{octets} {'+=' if number else '='} bytes_of({begin}, {end} - {begin})")
+        self.refuse_if(f"not checksum_of({op.algorithm!r}, {octets}, &{value})")
+        self.refuse_if(f"{value} != {self.number_of(op.slot)}")
 
 
-def members_of(type: ir.IntegerType, protocol: ir.Protocol) -> tuple[int, ...]:
-    """Return the allowed values of an integer; empty if any is allowed."""
-    if type.enum:
-        return tuple(value for enum in protocol.enums if enum.name == type.enum for _, value in enum.members)
-    return type.values
+def _signed(op: plan.Number) -> bool:
+    return bool(getattr(op.coding, "signed", False))
 
 
-def _in_place(found: ir.Field) -> bool:
-    """Return whether a field of a run is read at a known offset."""
-    plain = isinstance(found.type, ir.ConstantType | ir.IntegerType | ir.PaddingType | ir.OctetsType)
-    return plain and fixed_size(found.type) is not None and not found.optional
+# Functions
+
+
+def take_record(record: plan.RecordPlan, functions: Functions) -> str:
+    """Return the body of ``_take_<record>(Run* run)``."""
+    reader = Reader(functions, record_members(record.body), run="run")
+    reader.add(f"cdef {record.class_name} made = {record.class_name}.__new__({record.class_name})")
+    reader.body(record.body)
+    reader.add("return made")
+    return reader.source()
+
+
+def take_choice(options: Sequence[tuple[bytes, str]], functions: Functions) -> str:
+    """Return the body of ``_take_<choice>(Run* run)``."""
+    statements = Statements(functions, "None", 1)
+    for tag, record in options:
+        test = f"left(run) >= {len(tag)} and same(run.at, {literal(tag)}, {len(tag)})"
+        with statements.block(f"if {test}:"):
+            statements.add(f"return _take_{record_function(record)}(run)")
+    statements.add("return None")
+    return statements.source()
+
+
+def take_loop(op: plan.Loop, functions: Functions, *, keep: bool = True) -> str:
+    """Return the body of ``_take_<loop>(Run* run, uint64_t count)``, or of ``_skip_<loop>``."""
+    reader = Reader(functions, {}, run="run", refusal="None" if keep else "False", keep=keep)
+    reader.divided = None if op.pairs in ("", "both") else op.pairs == "first"
+    if op.count and op.minimum:
+        reader.refuse_if(f"count < {op.minimum}")
+    if keep:
+        reader.add(f"{reader.local('items', 'list')} = []")
+    elif op.minimum and not op.count:
+        reader.add("count = 0")
+    # Each item has at least one octet, so a count that is too large ends with the octets.
+    with reader.block("for _ in range(count):" if op.count else "while left(run):"):
+        reader.body(op.body)
+        if keep:
+            reader.add("items.append((name, item))" if op.pairs == "both" else "items.append(item)")
+        elif op.minimum and not op.count:
+            reader.add("count += 1")
+    if op.minimum and not op.count:
+        reader.refuse_if(f"{'len(items)' if keep else 'count'} < {op.minimum}")
+    reader.add("return tuple(items)" if keep else "return True")
+    return reader.source()

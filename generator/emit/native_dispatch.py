@@ -11,14 +11,14 @@ from collections.abc import Iterable
 from itertools import groupby
 
 from specwire.generator import ir
-from specwire.generator.emit.native_types import literal
+from specwire.generator.emit.native_names import literal
 from specwire.generator.emit.python import Lines
 from specwire.generator.passes.shapes import role_letters, takes_sender, weight
 from specwire.generator.plan.layouts import selected
 
 
 def kind_function(protocol: ir.Protocol) -> str:
-    """Return the body of ``_kind_of(frames, count)``; a third parameter is `sender` if messages need it."""
+    """Return the body of ``_kind_of(frames, count)``, or ``_kind_of(frames, count, sender)``."""
     lines = Lines(1)
     if not protocol.selectors:
         _shapes(lines, protocol)
@@ -84,7 +84,7 @@ def _patterns(lines: Lines, protocol: ir.Protocol) -> None:
 
 
 def _shapes(lines: Lines, protocol: ir.Protocol) -> None:
-    """Compare the frames with the shapes, the most specific first; skip messages of other senders."""
+    """Compare the frames with the shapes of possible senders, the most specific first."""
     rows = [(n, shape) for n, message in enumerate(protocol.messages, 1) for shape in message.shapes]
     rows.sort(key=lambda row: -weight(row[1]))
     roles = role_letters(protocol) if takes_sender(protocol) else ()
@@ -120,7 +120,7 @@ def _fitting(shape: ir.Shape) -> list[str]:
 
 
 def _fixed(pattern: str, frame: str) -> str:
-    """Return conditions, each preceded by ``and``, that a frame has the octets fixed by a pattern."""
+    """Return conditions, each after ``and``, that a frame has the octets fixed by a pattern."""
     pieces = [pattern[at : at + 2] for at in range(0, len(pattern), 2)]
     tests = ""
     for fixed, run in groupby(enumerate(pieces), key=lambda entry: entry[1] != "??"):

@@ -1,227 +1,258 @@
-"""Emitter of the compiled encoders: `Putter` emits the statements that write one run.
+"""Emitter of the compiled encoders: statements that write the operations of frames and records.
 
-Each frame is one allocation. Runs of constants and integers are written at known offsets after one
-check for room. A value of variable size is written by a function that returns whether it succeeded.
+A function returns None or False for a value that it cannot write: of another type than expected
+(the pure codec also accepts subclasses and views), too long, or one that would decode differently.
+Then the pure codec writes the value or raises the error. The functions of values inside others are
+``_put_<name>(out, given)``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 
-from specwire.generator import ir
-from specwire.generator.emit.native_decoding import members_of
-from specwire.generator.emit.native_types import Composite, Slot, c_number, literal, merged, none_of
-from specwire.generator.emit.python import Lines, announcing_bits, fixed_size
-from specwire.generator.passes.layouts import least_octets
-
-_DECLARED = {
-    "made": "cdef list made",
-    "out": "cdef Writer out",
-    "frame": "cdef bytes frame",
-    "start": "cdef uint8_t* start",
-    "value": "cdef uint64_t value",
-    "mark": "cdef Py_ssize_t mark",
-    "size": "cdef uint64_t size",
-    "flags": "cdef uint64_t flags",
-    "item": "cdef object item",
-    "items": "cdef tuple items",
-}
-"""Declarations of the local variables of encoders, by name."""
+from specwire.generator.emit.bodies import choice_function, flat, record_function
+from specwire.generator.emit.native_names import (
+    Functions,
+    Statements,
+    c_number,
+    is_padded,
+    literal,
+    merged,
+    record_members,
+)
+from specwire.generator.emit.native_numbers import NumberEncoder
+from specwire.generator.support import plan
+from specwire.generator.support.plan import fixed_octets
 
 
-@dataclass
-class Putter:
-    """Statements of one encoding function."""
+class Encoder(NumberEncoder, plan.Visitor):
+    """Statements that write the operations of frames and records."""
 
-    protocol: ir.Protocol
-    names: dict[Composite, str]
-    owner: str = "self"
-    out: str = "&out"
-    refusal: str = "drop(&out)"
-    lines: Lines = field(default_factory=lambda: Lines(1))
-    used: set[str] = field(default_factory=set)
-    sizes: int = 0
+    divided: bool | None = None
+    """Whether texts that are pairs are split at their first ``=``, rather than their last."""
+    _begun = ""
+    """Variable with the position of the body, if it has padding to a multiple."""
+    _outside: frozenset[str] = frozenset()
+    """Numbers that are not known yet and stand before the body."""
+    _before = ""
+    """Condition that the last optional value is absent."""
 
-    def text(self, indent: int = 1) -> str:
-        """Return the statements, declarations first."""
-        head = Lines(indent)
-        head.add(*(line for name, line in _DECLARED.items() if name in self.used))
-        head.add(*(f"cdef Py_ssize_t sized_{number}" for number in range(1, self.sizes + 1)))
-        return "\n".join(part for part in (str(head), str(self.lines)) if part)
+    def whole(self, body: plan.Body) -> None:
+        """Write a whole frame or record, or an item of a loop."""
+        self.loops = {op.count: op for op in flat(body) if isinstance(op, plan.Loop) and op.count}
+        self._body(body)
+        self.checksums()
 
-    def local(self, name: str) -> str:
-        """Return the name of a local variable and declare it."""
-        self.used.add(name)
-        return name
+    def _body(self, body: plan.Body) -> None:
+        outer = self._begun, self._outside, self._before
+        self._outside, self._before = frozenset(self.unknown), ""
+        if is_padded(body):
+            self._begun = self.position("begun")
+        self.visit(body)
+        if is_padded(body):
+            self.positions.remove(self._begun)
+        self._begun, self._outside, self._before = outer
 
-    def refuse_if(self, condition: str) -> None:
-        """Add a check."""
-        with self.lines.block(f"if {condition}:"):
-            self.lines.add(f"return {self.refusal}")
+    def _is_settled(self) -> bool:
+        """Return whether nothing is inserted later into what is written of the body."""
+        return all(fixed_octets(op) for slot, (_, op) in self.unknown.items() if slot not in self._outside)
 
-    def must(self, call: str) -> None:
-        """Add a call that returns whether it could write its value."""
-        self.refuse_if(f"not {call}")
+    def _flush(self) -> None:
+        """Continue after the fixed octets that are written in place."""
+        if self.offset:
+            self.add(f"{self.base} += {self.offset}")
+            self.offset = 0
 
-    # Runs
+    # Operations
 
-    def fields(self, fields: Sequence[ir.Field]) -> None:
-        """Write the fields of a run."""
-        index, before = 0, ""
-        while index < len(fields):
-            stop = index
-            while stop < len(fields) and is_plain(fields[stop]):
-                stop += 1
-            if stop > index:
-                self._plain(fields[index:stop])
-                index = stop
-                continue
-            found = fields[index]
-            if isinstance(found.type, ir.SizeType):
-                self._sized(found.type, fields[index + 1 :])
-                return
-            if found.optional:
-                before = self._optional(found, before)
-            else:
-                self.field(found)
-            index += 1
+    def fixed(self, op: plan.Fixed) -> None:
+        if op.octets:
+            self.must(f"room({self.out}, {op.octets})")
+            self.in_place(op, self.base)
+            self._flush()
+            self.offset = None
 
-    def _plain(self, fields: Sequence[ir.Field]) -> None:
-        """Write constants and C integers after one check for room."""
-        total = sum(fixed_size(found.type) or 0 for found in fields)
-        self.must(f"room({self.out}, {total})")
-        out = self.out.removeprefix("&")
-        self.lines.add(*self.in_place(fields, f"{out}.at"), f"{out}.at += {total}")
+    def in_place(self, op: plan.Fixed, base: str) -> None:
+        """Write operations of fixed size at an address."""
+        self.base, self.offset = base, 0
+        for inner in merged(op.body):
+            flushed = isinstance(inner, plan.TakeText | plan.TakeOctets)
+            if flushed:
+                self._flush()
+            self.operation(inner)
+            self.offset += 0 if flushed else fixed_octets(inner) or 0
 
-    def in_place(self, fields: Sequence[ir.Field], start: str) -> list[str]:
-        """Return the statements that write fields of fixed size at the address `start`."""
-        lines: list[str] = []
-        offset = 0
-        for found in merged(fields):
-            at = f"{start} + {offset}" if offset else start
-            match found.type:
-                case ir.ConstantType(hex=constant):
-                    octets_ = bytes.fromhex(constant)
-                    lines.append(f"memcpy({at}, <const char*>{literal(octets_)}, {len(octets_)})")
-                case ir.PaddingType(octets=octets, fill=fill):
-                    lines.append(f"memset({at}, 0x{fill}, {octets})")
-                case ir.IntegerType(octets=octets) as integer:
-                    value = self._checked(found, integer)
-                    lines.append(f"put_number({at}, {value}, {octets})")
-            offset += fixed_size(found.type) or 0
-        return lines
+    def expect(self, op: plan.Expect) -> None:
+        self.add(f"memcpy({self.at}, <const char*>{literal(op.octets)}, {len(op.octets)})")
 
-    def _checked(self, found: ir.Field, type: ir.IntegerType) -> str:
-        """Return the expression for a C integer, whose range is checked before anything is written."""
-        member = f"{self.owner}._{found.attribute}"
-        if members := members_of(type, self.protocol):
-            self.refuse_if(none_of(member, members))
-        return "flags" if type.bitmask and announcing_bits(self.protocol) else member
+    def pad(self, op: plan.Pad) -> None:
+        fill = f"0x{op.fill.hex()}"
+        if op.multiple:
+            if not self._is_settled():
+                # Always true: the pure codec writes a frame whose positions are not known yet.
+                self.refuse_if(f"{self.writer}.begin != NULL")
+            self.must(
+                f"put_padding({self.out}, gap(written({self.out}) - {self._begun}, {op.multiple}), {fill})"
+            )
+        else:
+            self.add(f"memset({self.at}, {fill}, {op.octets})")
 
-    def _optional(self, found: ir.Field, before: str) -> str:
-        """Write a value that may be omitted together with all later ones; return the condition for that."""
-        value = f"{self.owner}._{found.attribute}"
-        with self.lines.block(f"if {value} is not None:"):
+    def text(self, op: plan.TakeText) -> None:
+        value, out, extent = self.value(op.slot), self.out, op.extent
+        if self.divided is not None:
+            size = extent.octets if extent.kind == "fixed" else -1
+            call = f"put_divided({out}, (<tuple>item)[0], (<tuple>item)[1], {self.divided}, {size})"
+        elif op.padding is not None:
+            call = f"put_padded({out}, {value}, {extent.octets}, 0x{op.padding.hex()})"
+        elif extent.kind == "fixed":
+            call = f"put_fixed_text({out}, {value}, {extent.octets})"
+        elif extent.kind == "until":
+            call = f"put_text_until({out}, {value}, {literal(extent.until)}, {len(extent.until)})"
+        else:
+            call = f"{'put_terminated' if op.terminated else 'put_text'}({out}, {value})"
+        self._counted(extent, call)
+
+    def octets(self, op: plan.TakeOctets) -> None:
+        value, extent = self.value(op.slot), op.extent
+        least, most = op.minimum, -1 if op.maximum is None else op.maximum
+        if extent.kind == "fixed":
+            least = most = extent.octets
+        if op.uuid:
+            value = f"octets_of_uuid({value}, {op.uuid == 'little'})"
+        self._counted(extent, f"put_content({self.out}, {value}, {least}, {most})")
+
+    def _counted(self, extent: plan.Extent, call: str) -> None:
+        """Write a value, and the number of its octets if they are counted."""
+        begun = self.position("begun") if extent.kind == "slot" else ""
+        self.must(call)
+        if begun:
+            self.resolve_since(extent.slot, begun)
+
+    def word(self, op: plan.Word) -> None:
+        for octets in self.words(op):
+            self.must(f"put_literal({self.out}, {literal(octets)}, {len(octets)})")
+
+    def words(self, op: plan.Word) -> Iterator[bytes]:
+        """Compare a value with each word, and yield its octets inside the branch."""
+        value = self.value(op.slot)
+        self.refuse_if(f"type({value}) is not str")
+        for number, option in enumerate(op.options):
+            with self.block(f"{'elif' if number else 'if'} <str>{value} == {literal(option)}:"):
+                yield option.encode()
+        with self.block("else:"):
+            self.add(f"return {self.refusal}")
+
+    def loop(self, op: plan.Loop) -> None:
+        value, name = self.value(op.slot), self.functions.loop(op)
+        member = self.members.get(op.slot)
+        if member and member.is_held:
+            with self.block(f"if type({value}) is bytes:"):
+                self.must(f"put_held({self.out}, <bytes>{value})")
+            with self.block("else:"):
+                self.must(f"_put_{name}({self.out}, {value})")
+        else:
+            self.must(f"_put_{name}({self.out}, {value})")
+
+    def nest(self, op: plan.Nest) -> None:
+        self.must(f"_put_{record_function(op.record)}({self.out}, {self.value(op.slot)})")
+
+    def choose(self, op: plan.Choose) -> None:
+        self.must(f"_put_{choice_function(op.options)}({self.out}, {self.value(op.slot)})")
+
+    def optional(self, op: plan.Optional) -> None:
+        """Write a value that may be omitted with all later ones; refuse an empty one."""
+        value, before, numbers = self.value(op.slot), self._before, set(self.unknown)
+        self._before = f"{value} is None"
+        with self.block(f"if {value} is not None:"):
             if before:
                 self.refuse_if(before)
-            may_be_empty = not least_octets(found.type)
-            if may_be_empty:
-                self.lines.add(f"{self.local('mark')} = written({self.out})")
-            self.field(found)
-            if may_be_empty:
-                self.refuse_if(f"written({self.out}) == mark")
-        return f"{value} is None"
+            begun = self.position("begun")
+            self.visit(op.body)
+            self.positions.remove(begun)
+            self.refuse_if(f"written({self.out}) == {begun}")
+        if numbers - set(self.unknown):
+            # The pure codec knows the number of the octets of an absent value.
+            with self.block("else:"):
+                self.add(f"return {self.refusal}")
 
-    def _sized(self, type: ir.SizeType, rest: Sequence[ir.Field]) -> None:
-        """Write the fields counted by a size, then insert the size in the first form that can hold it."""
-        # Sizes can be nested, so each has its own start.
-        self.sizes += 1
-        sized, size = self.local(f"sized_{self.sizes}"), self.local("size")
-        self.lines.add(f"{sized} = written({self.out})")
-        self.fields(rest)
-        self.lines.add(f"{size} = written({self.out}) - {sized}")
-        for number, form in enumerate(type.forms):
-            octets = bytes.fromhex(form.tag)
-            call = f"insert_size({self.out}, {sized}, {literal(octets)}, {len(octets)}, {form.octets})"
-            with self.lines.block(f"{'elif' if number else 'if'} {_holds(form, type, size)}:"):
-                self.must(call)
-        with self.lines.block("else:"):
-            self.lines.add(f"return {self.refusal}")
+    def region(self, op: plan.Region) -> None:
+        begun = self.position("begun")
+        self._body(op.body)
+        self.resolve_since(op.count, begun)
 
-    def field(self, found: ir.Field) -> None:
-        """Write the value of one field."""
-        value = f"{self.owner}._{found.attribute}"
-        if Slot(found, False).is_integer:
-            assert isinstance(found.type, ir.IntegerType)
-            self._checked(found, found.type)
-            self.must(f"put_integer({self.out}, {value}, {found.type.octets})")
-        elif Slot(found, False).is_lazy:
-            with self.lines.block(f"if type({value}) is bytes:"):
-                self.must(f"put_content({self.out}, {value}, 0, 0, -1)")
-            with self.lines.block("else:"):
-                self.put(found.type, value)
+    def sized(self, op: plan.Sized) -> None:
+        ((tag, octets), *others) = op.forms
+        if not others:
+            self.must(f"put_literal({self.out}, {literal(tag + bytes(octets))}, {len(tag) + octets})")
+        begun, size = self.position("begun"), self.local("count", "uint64_t")
+        self._body(op.body)
+        self.add(f"{size} = written({self.out}) - {begun}")
+        if others:
+            self._insert_size(op, begun, size)
         else:
-            self.put(found.type, value)
+            if octets < 8:
+                self.refuse_if(f"{size} >= {c_number(256**octets)}")
+            self.add(f"put_number({self.writer}.begin + {begun} - {octets}, {size}, {octets})")
+        self.positions.remove(begun)
 
-    # Values
-
-    def put(self, type: ir.Type, value: str) -> None:
-        """Write a value that is an object."""
-        out = self.out
-        match type:
-            case ir.IntegerType(octets=octets):
-                most = c_number(256**octets - 1)
-                self.must(f"fits(<PyObject*>{value}, {most}, &{self.local('value')})")
-                if members := members_of(type, self.protocol):
-                    self.refuse_if(none_of("value", members))
-                self.must(f"put_integer({out}, value, {octets})")
-            case ir.TextType():
-                self._text(type, value)
-            case ir.JsonType():
-                self.must(f"put_text({out}, {value}, 0)")
-            case ir.OctetsType(length=ir.Length(kind="fixed", octets=octets)):
-                self.must(f"put_content({out}, {value}, 0, {octets}, {octets})")
-            case ir.OctetsType(length=length, minimum=minimum, maximum=maximum):
-                most = "-1" if maximum is None else str(maximum)
-                width = length.octets if length.kind == "prefix" else 0
-                self.must(f"put_content({out}, {value}, {width}, {minimum}, {most})")
-            case ir.ListType() | ir.PairsType() | ir.RecordType() | ir.UnionType():
-                self.must(f"_put_{self.names[type]}({out}, {value})")
-            case ir.ConstantType() as constant:
-                octets_ = constant.octets
-                self.must(f"put_literal({out}, {literal(octets_)}, {len(octets_)})")
-            case _:
-                raise AssertionError("fills a frame, or is written with its run")
-
-    def _text(self, type: ir.TextType, value: str) -> None:
-        out, length = self.out, type.length
-        if type.padding is not None:
-            self.must(f"put_padded({out}, {value}, {length.octets}, 0x{type.padding})")
-        elif length.kind == "fixed":
-            self.must(f"put_fixed_text({out}, {value}, {length.octets})")
-        elif length.kind == "until":
-            end = bytes.fromhex(length.until)
-            self.must(f"put_text_until({out}, {value}, {literal(end)}, {len(end)})")
-        else:
-            width = length.octets if length.kind == "prefix" else 0
-            call = "put_terminated" if type.terminated else "put_text"
-            self.must(f"{call}({out}, {value}, {width})")
+    def _insert_size(self, op: plan.Sized, begun: str, size: str) -> None:
+        """Insert the first form that can hold a size."""
+        for number, (tag, octets) in enumerate(op.forms):
+            call = f"insert_size({self.out}, {begun}, {literal(tag)}, {len(tag)}, {octets})"
+            with self.block(f"{'elif' if number else 'if'} {_holds(tag, octets, op, size)}:"):
+                self.insert(begun, call, str(len(tag) + octets))
+        with self.block("else:"):
+            self.add(f"return {self.refusal}")
 
 
-def _holds(form: ir.SizeForm, type: ir.SizeType, size: str) -> str:
-    """Return the condition that a form can hold a size; without a tag, it must not look like another."""
-    conditions = [f"{size} < {c_number(256**form.octets)}"] if form.octets < 8 else []
-    for other in type.forms if not form.tag else ():
-        octets = len(other.tag) // 2
-        if other.tag and octets <= form.octets:
-            shift = 8 * (form.octets - octets)
-            conditions.append(f"{size} >> {shift} != {c_number(int(other.tag, 16))}")
+def _holds(tag: bytes, octets: int, op: plan.Sized, size: str) -> str:
+    """Return the condition that a form can hold a size, and does not look like another form."""
+    conditions = [f"{size} < {c_number(256**octets)}"] if octets < 8 else []
+    for other, _ in op.forms if not tag else ():
+        if other and len(other) <= octets:
+            shift = 8 * (octets - len(other))
+            conditions.append(f"{size} >> {shift} != {c_number(int.from_bytes(other, 'big'))}")
     return " and ".join(conditions) or "True"
 
 
-def is_plain(found: ir.Field) -> bool:
-    """Return whether a field of a run is written directly: a constant or a C integer."""
-    if isinstance(found.type, ir.ConstantType | ir.PaddingType):
-        return True
-    return Slot(found, False).is_integer and not found.optional
+# Functions
+
+
+def put_record(record: plan.RecordPlan, functions: Functions) -> str:
+    """Return the body of ``_put_<record>(Writer* out, object given)``."""
+    name = record.class_name
+    members = record_members(record.body)
+    encoder = Encoder(functions, members, owner="record", out="out", refusal="False")
+    encoder.refuse_if(f"type(given) is not {name}")
+    encoder.add(f"cdef {name} record = <{name}>given")
+    encoder.refuse_if("record.kept__ is not None")
+    encoder.whole(record.body)
+    encoder.add("return True")
+    return encoder.source()
+
+
+def put_choice(options: Sequence[tuple[bytes, str]], functions: Functions) -> str:
+    """Return the body of ``_put_<choice>(Writer* out, object given)``."""
+    statements = Statements(functions, "False", 1)
+    for _, record in options:
+        with statements.block(f"if type(given) is {record}:"):
+            statements.add(f"return _put_{record_function(record)}(out, given)")
+    statements.add("return False")
+    return statements.source()
+
+
+def put_loop(op: plan.Loop, functions: Functions) -> str:
+    """Return the body of ``_put_<loop>(Writer* out, object given)``."""
+    encoder = Encoder(functions, {}, out="out", refusal="False")
+    encoder.divided = None if op.pairs in ("", "both") else op.pairs == "first"
+    items, item = encoder.local("items", "tuple"), encoder.local("item", "object")
+    encoder.refuse_if("type(given) is not tuple")
+    encoder.add(f"{items} = <tuple>given")
+    if op.minimum:
+        encoder.refuse_if(f"len({items}) < {op.minimum}")
+    with encoder.block(f"for {item} in {items}:"):
+        if op.pairs:
+            encoder.refuse_if(f"type({item}) is not tuple or len(<tuple>{item}) != 2")
+        encoder.whole(op.body)
+    encoder.add("return True")
+    return encoder.source()

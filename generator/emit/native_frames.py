@@ -1,224 +1,306 @@
-"""Emitter of the compiled decoder of one message: assignment of frames to parts, and flags."""
+"""Emitter of the compiled decoder and encoder of one message: its frames, and their flags."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from specwire.generator import ir
+from specwire.generator.emit.bodies import Whole, constant_octets, first_slot, flags_slot, whole_value
 from specwire.generator.emit.native_decoding import Reader
-from specwire.generator.emit.native_types import Composite, literal
-from specwire.generator.emit.python import announcing_bits
+from specwire.generator.emit.native_encoding import Encoder
+from specwire.generator.emit.native_names import Functions, literal, message_members
+from specwire.generator.support import plan
+
+# Decoding
 
 
-def many_frames(protocol: ir.Protocol) -> dict[tuple[str, ir.Type], str]:
-    """Return the names of the functions for stacks and rests of frames, one for each kind."""
-    found: dict[tuple[str, ir.Type], str] = {}
-    for message in protocol.messages:
-        for part in message.parts:
-            if not isinstance(part, ir.Frame):
-                kind = "stack" if isinstance(part, ir.Stack) else "rest"
-                found.setdefault((kind, part.field.type), f"{kind}_{len(found) + 1}")
-    return found
+def decode_message(message: plan.MessagePlan, functions: Functions) -> str:
+    """Return the body of ``_decode_<message>(frames, count)``: the message, or None."""
+    reader = _MessageReader(functions, message_members(message))
+    reader.message(message)
+    reader.add("return made")
+    return reader.source()
 
 
-def decode_function(message: ir.Message, protocol: ir.Protocol, names: dict[Composite, str]) -> str:
-    """Return the body of ``_decode_<message>(frames, count)``, which returns the message or None."""
-    reader = Reader(protocol, names)
-    _Frames(reader, message).message()
-    reader.lines.add("return made")
-    return reader.text()
+def take_frames(body: plan.Body, functions: Functions, *, delimited: bool) -> str:
+    """Return the body of ``_take_<frames>(frames, place, stop)``: a tuple, or None."""
+    reader = _MessageReader(functions, {})
+    items, frame = reader.local("items", "list"), reader.local("frame", "bytes")
+    if not delimited:
+        # Usually there are no frames; then no list is created.
+        with reader.block("if place[0] == stop:"):
+            reader.add("return ()")
+    reader.add(f"{items} = []")
+    with reader.block("while place[0] < stop:"):
+        reader.frame("place[0]", body=None)
+        reader.add("place[0] += 1")
+        if delimited:
+            with reader.block(f"if not len({frame}):"):
+                reader.add(f"return tuple({items})")
+        reader.content(body)
+        if delimited and isinstance(body[0], plan.TakeText) and body[0].terminated:
+            # A frame of a single NUL: encoded without it, it would be the delimiter.
+            reader.refuse_if("not item")
+        reader.add(f"{items}.append(item)")
+    reader.add("return None" if delimited else f"return tuple({items})")
+    return reader.source()
 
 
-class _Frames:
-    """Parts of one message, in order."""
+class _MessageReader(Reader):
+    """Statements that take the frames of one message."""
 
-    def __init__(self, reader: Reader, message: ir.Message) -> None:
-        self.reader = reader
-        self.lines = reader.lines
-        self.message_ = message
-        self.many = many_frames(reader.protocol)
-
-    def message(self) -> None:
+    def message(self, message: plan.MessagePlan) -> None:
         """Take all parts; first the certain ones, which determine the others."""
-        parts = self.message_.parts
-        name = self.message_.class_name
+        parts = message.parts
         certain = [_is_certain(part) for part in parts]
-        if all(found or isinstance(part, ir.Rest) for found, part in zip(certain, parts, strict=True)):
-            self._number(parts)
-            self.lines.add(f"cdef {name} made = {name}.__new__({name})")
+        made = f"cdef {message.class_name} made = {message.class_name}.__new__({message.class_name})"
+        if all(found or _is_rest(part) for found, part in zip(certain, parts, strict=True)):
+            rests = any(map(_is_rest, parts))
+            self.refuse_if(f"count < {len(parts) - 1}" if rests else f"count != {len(parts)}")
+            self.add(made)
             self._all_there(parts)
-            self._check_flags()
+            self._check_flags(parts)
             return
-        self.lines.add(f"cdef {name} made = {name}.__new__({name})")
+        self.add(made)
         first, tail = certain.index(False), len(parts)
         while certain[tail - 1]:
             tail -= 1
-        for position, part in [*enumerate(parts[:first]), *enumerate(parts[tail:], start=tail)]:
-            self._certain(part, str(position) if position < first else f"count - {len(parts) - position}")
-        self._check_flags()
+        for position in [*range(first), *range(tail, len(parts))]:
+            index = str(position) if position < first else f"count - {len(parts) - position}"
+            self.frame(index, parts[position].body)
+        self._check_flags(parts)
         self._uncertain(parts[first:tail], first, len(parts) - tail)
 
-    def _number(self, parts: Sequence[ir.Part]) -> None:
-        open_ = any(isinstance(part, ir.Rest) for part in parts)
-        self.reader.refuse_if(f"count < {len(parts) - 1}" if open_ else f"count != {len(parts)}")
-
-    def _all_there(self, parts: Sequence[ir.Part]) -> None:
+    def _all_there(self, parts: Sequence[plan.Part]) -> None:
         behind = False
         for position, part in enumerate(parts):
             from_end = len(parts) - position
-            if isinstance(part, ir.Rest):
-                at = self.reader.local("at")
-                self.lines.add(f"{at} = {position}")
+            if isinstance(part, plan.ManyFrames):
+                self.add(f"{self.local('at', 'Py_ssize_t')} = {position}")
                 self._take_many(part, f"count - {from_end - 1}" if from_end > 1 else "count")
                 behind = True
             else:
-                self._certain(part, f"count - {from_end}" if behind else str(position))
+                self.frame(f"count - {from_end}" if behind else str(position), part.body)
 
-    def _certain(self, part: ir.Part, index: str) -> None:
-        assert isinstance(part, ir.Frame)
-        frame = self.reader.local("frame")
-        self.lines.add(f"{frame} = frame_at(frames, {index})")
-        self.reader.refuse_if(f"{frame} is None")
-        take_frame(self.reader, part.fields)
-
-    def _uncertain(self, parts: Sequence[ir.Part], first: int, behind: int) -> None:
+    def _uncertain(self, parts: Sequence[plan.Part], first: int, behind: int) -> None:
         """Take parts that may be absent; `first` frames precede them and `behind` follow."""
-        at = self.reader.local("at")
-        self.lines.add(f"{at} = {first}")
+        at = self.local("at", "Py_ssize_t")
+        self.add(f"{at} = {first}")
         for part in parts:
-            assert not isinstance(part, ir.Rest)
-            match part.presence:
-                case ir.Announced(mask=mask, value=value):
-                    with self.lines.block(f"if flags & 0x{mask:02x} == 0x{value:02x}:"):
+            presence = part.presence
+            match presence.kind:
+                case "announced":
+                    with self.block(f"if flags & 0x{presence.mask:02x} == 0x{presence.value:02x}:"):
                         self._next(part)
-                case ir.Counted():
-                    with self.lines.block(f"if {at} < count:"):
+                case "counted":
+                    with self.block(f"if {at} < count:"):
                         self._next(part)
-                case _:
+                case "always":
                     self._next(part)
-        self.reader.refuse_if(f"{at} + {behind} != count" if behind else f"{at} != count")
+        self.refuse_if(f"{at} + {behind} != count" if behind else f"{at} != count")
 
-    def _next(self, part: ir.Frame | ir.Stack) -> None:
-        if isinstance(part, ir.Stack):
+    def _next(self, part: plan.Part) -> None:
+        if isinstance(part, plan.ManyFrames):
             self._take_many(part, "count")
-            return
-        frame = self.reader.local("frame")
-        self.lines.add(f"{frame} = frame_at(frames, at)")
-        self.reader.refuse_if(f"{frame} is None")
-        take_frame(self.reader, part.fields)
-        self.lines.add("at += 1")
+        else:
+            self.frame("at", part.body)
+            self.add("at += 1")
 
-    def _take_many(self, part: ir.Stack | ir.Rest, stop: str) -> None:
-        kind = "stack" if isinstance(part, ir.Stack) else "rest"
-        name = self.many[kind, part.field.type]
-        target = f"made._{part.field.attribute}"
-        self.lines.add(f"{target} = _take_{name}(frames, &at, {stop})")
-        self.reader.refuse_if(f"{target} is None")
+    def _take_many(self, part: plan.ManyFrames, stop: str) -> None:
+        name = self.functions.many[part.delimited, part.body]
+        self.take(part.slot, f"_take_{name}(frames, &at, {stop})")
 
-    def _check_flags(self) -> None:
-        """Check for bits of parts that the message lacks, and for bits that must be set together."""
-        announcing = announcing_bits(self.reader.protocol)
-        if "flags" not in self.reader.used or not announcing:
+    def _check_flags(self, parts: Sequence[plan.Part]) -> None:
+        """Check for bits of parts that the message lacks, and for bits that belong together."""
+        announcing = self.functions.announcing
+        if not announcing or "flags" not in self.variables:
             return
         groups: dict[int, set[int]] = {}
-        for part in self.message_.parts:
-            if isinstance(part, ir.Rest) or isinstance(part.presence, ir.Counted) or not part.presence.mask:
-                continue
-            values = groups.setdefault(part.presence.mask, set())
-            values.add(part.presence.value)
-            if isinstance(part.presence, ir.Announced):
-                values.add(0)
+        for part in parts:
+            if mask := part.presence.mask:
+                found = groups.setdefault(mask, set())
+                found.add(part.presence.value)
+                if part.presence.kind == "announced":
+                    found.add(0)
         known = 0
-        for mask, values in groups.items():
+        for mask, found in groups.items():
             known |= mask
-            if values != {0, mask} or mask & (mask - 1):
-                wanted = ", ".join(map(str, sorted(values)))
-                self.reader.refuse_if(f"flags & 0x{mask:02x} not in ({wanted},)")
+            if found != {0, mask} or mask & (mask - 1):
+                wanted = ", ".join(map(str, sorted(found)))
+                self.refuse_if(f"flags & 0x{mask:02x} not in ({wanted},)")
         if announcing & ~known:
-            self.reader.refuse_if(f"flags & 0x{announcing & ~known:02x}")
+            self.refuse_if(f"flags & 0x{announcing & ~known:02x}")
+
+    def frame(self, index: str, body: plan.Body | None) -> None:
+        """Take a frame into the variable ``frame``, and its content."""
+        frame = self.local("frame", "bytes")
+        self.add(f"{frame} = frame_at(frames, {index})")
+        self.refuse_if(f"{frame} is None")
+        if body is not None:
+            self.content(body)
+
+    def content(self, body: plan.Body) -> None:
+        """Read the octets of the variable ``frame``."""
+        op = whole_value(body)
+        if isinstance(op, plan.TakeOctets):
+            self.check_octets(op, "len(frame)")
+            self.take(op.slot, "frame", fallible=False)
+            return
+        self.add(f"{self.local('run', 'Run')} = run_of(frame)")
+        self.body(body)
+        self.refuse_if("run.at != run.end")
 
 
-def many_function(kind: str, type: ir.Type, reader: Reader) -> str:
-    """Return the body of ``_take_<name>(frames, Py_ssize_t* place, Py_ssize_t stop)``: a tuple of frames, or None."""
-    items, item, frame = (reader.local(name) for name in ("items", "item", "frame"))
-    lines = reader.lines
-    lines.add(f"{items} = []")
-    if kind == "rest":
-        # Usually there are no frames; then no list is created.
-        with lines.block("if place[0] == stop:"):
-            lines.add("return ()")
-    with lines.block("while place[0] < stop:"):
-        lines.add(f"{frame} = frame_at(frames, place[0])")
-        reader.refuse_if(f"{frame} is None")
-        lines.add("place[0] += 1")
-        if kind == "stack":
-            with lines.block(f"if not len({frame}):"):
-                lines.add(f"return tuple({items})")
-        take_whole(reader, type, item)
-        if kind == "stack" and isinstance(type, ir.TextType) and type.terminated:
-            # A frame of a single NUL: encoded without it, it would end the stack.
-            reader.refuse_if(f"not {item}")
-        lines.add(f"{items}.append({item})")
-    lines.add("return None" if kind == "stack" else f"return tuple({items})")
-    return reader.text()
+# Encoding
 
 
-def take_frame(reader: Reader, fields: tuple[ir.Field, ...]) -> None:
-    """Take the fields of the frame in the variable ``frame``."""
-    if len(fields) == 1 and not fields[0].optional and _fills(fields[0].type):
-        take_whole(reader, fields[0].type, f"{reader.owner}._{fields[0].attribute}")
-        return
-    constants = [found.type.octets for found in fields if isinstance(found.type, ir.ConstantType)]
-    if len(constants) == len(fields):
-        octets = b"".join(constants)
-        reader.refuse_if(f"not frame_is(frame, {literal(octets)}, {len(octets)})")
-        return
-    reader.local("run")
-    reader.lines.add("run = run_of(frame)")
-    reader.fields(fields)
-    reader.refuse_if("run.at != run.end")
+def encode_message(message: plan.MessagePlan, functions: Functions) -> str:
+    """Return the body of the method ``frames__``, without the check for other messages' octets."""
+    encoder = _MessageEncoder(functions, message_members(message), refusal="None", indent=2)
+    encoder.message(message)
+    return encoder.source()
 
 
-def _fills(type: ir.Type) -> bool:
-    """Return whether a value is the whole content of its frame."""
-    whole = isinstance(type, ir.TextType | ir.OctetsType) and type.length.kind == "rest"
-    return whole or isinstance(type, ir.KeywordType | ir.JsonType | ir.ConstantType)
+class _MessageEncoder(Encoder):
+    """Statements that build the list ``made`` of the frames of one message."""
+
+    def message(self, message: plan.MessagePlan) -> None:
+        """Append the frames of all parts."""
+        parts = message.parts
+        self._exclusive(parts)
+        self._flags(message)
+        made = self.local("made", "list")
+        constant = [_constant(part) for part in parts]
+        if None not in constant:
+            frames = ", ".join(literal(octets) for octets in constant if octets is not None)
+            self.add(f"{made} = [{frames}]")
+        elif len(parts) == 1 and isinstance(parts[0], plan.OneFrame):
+            self.frame(parts[0].body)
+            self.add(f"{made} = [frame]")
+        else:
+            self.add(f"{made} = []")
+            before = ""
+            for part in parts:
+                before = self._part(part, before)
+
+    def _exclusive(self, parts: Sequence[plan.Part]) -> None:
+        """Check that two readings of one frame are not both present."""
+        groups: dict[int, list[str]] = {}
+        for part in parts:
+            if isinstance(part, plan.OneFrame) and part.presence.kind == "announced":
+                groups.setdefault(part.presence.mask, []).append(first_slot(part))
+        for names in groups.values():
+            if len(names) > 1:
+                self.refuse_if(" and ".join(f"self._{name} is not None" for name in names))
+
+    def _flags(self, message: plan.MessagePlan) -> None:
+        """Add the bits that announce the parts present."""
+        announcing = self.functions.announcing
+        if not announcing or not flags_slot(message):
+            return
+        flags = self.local("flags", "uint64_t")
+        self.add(f"{flags} = self._{flags_slot(message)}")
+        self.refuse_if(f"{flags} & 0x{announcing:02x}")
+        for part in message.parts:
+            if not (value := part.presence.value):
+                continue
+            if part.presence.kind == "always":
+                self.add(f"{flags} |= 0x{value:02x}")
+                continue
+            with self.block(f"if self._{first_slot(part)} is not None:"):
+                self.add(f"{flags} |= 0x{value:02x}")
+
+    def _part(self, part: plan.Part, before: str) -> str:
+        """Append the frames of a part; return the condition that an optional part is absent."""
+        if part.presence.kind == "always":
+            self._append(part)
+            return before
+        value = f"self._{first_slot(part)}"
+        counted = part.presence.kind == "counted"
+        with self.block(f"if {value} is not None:"):
+            if before and counted:
+                self.refuse_if(before)
+            self._append(part)
+        return f"{value} is None" if counted else before
+
+    def _append(self, part: plan.Part) -> None:
+        if isinstance(part, plan.ManyFrames):
+            self._append_many(part)
+            return
+        octets = _constant(part)
+        if octets is None:
+            self.frame(part.body)
+        self.add(f"made.append({'frame' if octets is None else literal(octets)})")
+
+    def _append_many(self, part: plan.ManyFrames) -> None:
+        value, item = f"self._{part.slot}", self.local("item", "object")
+        self.refuse_if(f"type({value}) is not tuple")
+        with self.block(f"for {item} in <tuple>{value}:"):
+            self.frame(part.body)
+            if part.delimited:
+                self.refuse_if("not len(frame)")
+            self.add("made.append(frame)")
+        if part.delimited:
+            self.add('made.append(b"")')
+
+    def frame(self, body: plan.Body) -> None:
+        """Build the octets of one frame in the variable ``frame``."""
+        frame = self.local("frame", "bytes")
+        if whole := whole_value(body):
+            self._whole(whole)
+        elif (
+            (fixed := body[0]) and isinstance(fixed, plan.Fixed) and len(body) == 1 and self._is_plain(fixed)
+        ):
+            self.add(f"{frame} = bytes_of(NULL, {fixed.octets})")
+            self.add(f"{self.local('start', 'uint8_t*')} = <uint8_t*>octets_of({frame})")
+            self.in_place(fixed, "start")
+        else:
+            self.add(f"begin(&{self.local('out', 'Writer')})")
+            self.refusal = "drop(&out)"
+            self.whole(body)
+            self.refusal = "None"
+            self.add(f"{frame} = finish(&out)")
+            self.refuse_if(f"{frame} is None")
+
+    def _is_plain(self, op: plan.Fixed) -> bool:
+        """Return whether operations only write constants and C integers."""
+        for inner in op.body:
+            match inner:
+                case plan.Expect() | plan.Pad():
+                    continue
+                case plan.Number(slot=slot) if slot in self.members and self.members[slot].range:
+                    continue
+            return False
+        return True
+
+    def _whole(self, op: Whole) -> None:
+        """Build a frame from the value that fills it."""
+        frame, value = "frame", self.value(op.slot)
+        if isinstance(op, plan.TakeText):
+            self.add(f"{frame} = frame_of_{'terminated' if op.terminated else 'text'}({value})")
+            self.refuse_if(f"{frame} is None")
+            return
+        if isinstance(op, plan.Word):
+            for octets in self.words(op):
+                self.add(f"{frame} = {literal(octets)}")
+            return
+        self.refuse_if(f"type({value}) is not bytes")
+        self.add(f"{frame} = <bytes>{value}")
+        self.check_octets(op, f"len({frame})")
 
 
-def take_whole(reader: Reader, type: ir.Type, target: str) -> None:
-    """Take the value that fills the variable ``frame`` into `target`."""
-    lines = reader.lines
-    match type:
-        case ir.ConstantType() as constant:
-            octets = constant.octets
-            reader.refuse_if(
-                f"not frame_is(frame, {literal(octets)}, {len(octets)})" if octets else "len(frame)"
-            )
-        case ir.KeywordType(options=options):
-            for number, option in enumerate(options):
-                raw = option.encode()
-                test = f"frame_is(frame, {literal(raw)}, {len(raw)})"
-                with lines.block(f"{'elif' if number else 'if'} {test}:"):
-                    lines.add(f"{target} = {literal(option)}")
-            with lines.block("else:"):
-                lines.add(f"return {reader.refusal}")
-        case ir.OctetsType(minimum=minimum, maximum=maximum):
-            if minimum:
-                reader.refuse_if(f"len(frame) < {minimum}")
-            if maximum is not None:
-                reader.refuse_if(f"len(frame) > {maximum}")
-            lines.add(f"{target} = frame")
-        case ir.TextType(terminated=True):
-            reader.local("piece")
-            lines.add("piece = run_of(frame)")
-            reader.refuse_if("not strip_nul(&piece)")
-            lines.add(f"{target} = text_in(&piece)")
-            reader.refuse_if(f"{target} is None")
-        case _:
-            lines.add(f"{target} = text_of(octets_of(frame), len(frame))")
-            reader.refuse_if(f"{target} is None")
+# Parts
 
 
-def _is_certain(part: ir.Part) -> bool:
+def _is_rest(part: plan.Part) -> bool:
+    return isinstance(part, plan.ManyFrames) and not part.delimited
+
+
+def _is_certain(part: plan.Part) -> bool:
     """Return whether a part is always one frame at a fixed index, independent of flags."""
-    return isinstance(part, ir.Frame) and isinstance(part.presence, ir.Always) and not part.presence.mask
+    return isinstance(part, plan.OneFrame) and part.presence.kind == "always" and not part.presence.mask
+
+
+def _constant(part: plan.Part) -> bytes | None:
+    """Return the octets of a part that is always the same frame; None for any other part."""
+    always = isinstance(part, plan.OneFrame) and part.presence.kind == "always"
+    return constant_octets(part.body) if always else None

@@ -50,8 +50,14 @@ def annotation(field: ir.Field, *, many: bool = False) -> str:
 def element_annotation(type: ir.Type) -> str:
     """Return the type of a value in Python."""
     match type:
-        case ir.IntegerType():
+        case ir.IntegerType() | ir.VarintType() | ir.DigitsType():
             return "int"
+        case ir.FloatType():
+            return "float"
+        case ir.BooleanType():
+            return "bool"
+        case ir.UuidType():
+            return "UUID"
         case ir.OctetsType():
             return "bytes"
         case ir.ListType(element=element):
@@ -135,8 +141,16 @@ def fixed_size(type: ir.Type) -> int | None:
     match type:
         case ir.ConstantType() as constant:
             return len(constant.octets)
-        case ir.IntegerType(octets=octets) | ir.PaddingType(octets=octets):
+        case ir.IntegerType(octets=octets) | ir.FloatType(octets=octets) | ir.BooleanType(octets=octets):
             return octets
+        case ir.PaddingType(octets=octets, multiple=0):
+            return octets
+        case ir.DigitsType(minimum=minimum, maximum=maximum, signed=False) if minimum == maximum:
+            return minimum
+        case ir.UuidType():
+            return 16
+        case ir.CounterType(number=number) | ir.ChecksumType(number=number):
+            return fixed_size(number)
         case ir.OctetsType(length=length) | ir.TextType(length=length):
             return length.octets if length.kind == "fixed" else None
     return None

@@ -37,59 +37,6 @@ def unions(protocol: ir.Protocol) -> tuple[ir.UnionType, ...]:
     return tuple(dict.fromkeys(type for type in _types(protocol) if isinstance(type, ir.UnionType)))
 
 
-@_kept
-def strict_matters(protocol: ir.Protocol) -> bool:
-    """Return whether ``strict`` changes the encoding of a record, as it contains a NUL-terminated text."""
-    return any(
-        isinstance(field.type, ir.TextType) and field.type.terminated
-        for record in records(protocol)
-        for field in record.fields
-    )
-
-
-@_kept
-def lends_slices(protocol: ir.Protocol) -> bool:
-    """Return whether a message has octets that are part of a frame, so that without copies they are views."""
-    parts = [part for message in protocol.messages for part in message.parts if isinstance(part, ir.Frame)]
-    return any(
-        holds_octets(field.type)
-        for part in parts
-        for field in part.fields
-        if len(part.fields) > 1 or field.optional or not _is_rest(field.type)
-    )
-
-
-def _is_rest(type: ir.Type) -> bool:
-    return isinstance(type, ir.OctetsType) and type.length.kind == "rest"
-
-
-def holds_octets(type: ir.Type) -> bool:
-    """Return whether a value is, or contains, octets."""
-    match type:
-        case ir.OctetsType():
-            return True
-        case ir.PairsType(value=value):
-            return value is not None and holds_octets(value)
-        case ir.ListType(element=element):
-            return holds_octets(element)
-        case ir.RecordType(fields=fields):
-            return any(holds_octets(field.type) for field in fields)
-        case ir.UnionType(options=options):
-            return any(map(holds_octets, options))
-    return False
-
-
-def function_name(type: ir.RecordType | ir.UnionType) -> str:
-    """Return the part of a function's name that identifies a record or union."""
-    if isinstance(type, ir.RecordType):
-        return _snake(type.class_name)
-    return "one_of_" + "_".join(_snake(option.class_name) for option in type.options)
-
-
-def _snake(name: str) -> str:
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).strip("_")
-
-
 def _types(protocol: ir.Protocol) -> Iterator[ir.Type]:
     seen: set[int] = set()
     for message in protocol.messages:

@@ -18,10 +18,13 @@ from specwire.generator.emit.tables import (
 from specwire.generator.emit.write import Emitter, header, render
 
 SPARK: dict[Scalar, str] = {
+    "int8": "ByteType()",
     "int16": "ShortType()",
     "int32": "IntegerType()",
     "int64": "LongType()",
     "uint64": "DecimalType(20, 0)",
+    "float32": "FloatType()",
+    "float64": "DoubleType()",
     "string": "StringType()",
     "binary": "BinaryType()",
     "bool": "BooleanType()",

@@ -1,10 +1,12 @@
 """Columns of messages: the common model behind the pyarrow and Spark schemas.
 
-- An unsigned integer becomes the next wider signed type, because Spark has no unsigned ones.
+- An unsigned integer becomes the next wider signed type, because Spark has no unsigned ones. A signed one
+  becomes the narrowest type for its octets.
+- Other numbers become the narrowest type that holds all their values, UUIDs strings.
 - A dictionary becomes a list of (name, value) structs, which keeps repeated names.
 - A record becomes a struct of its fields.
 - A union becomes a struct with one nullable struct for each record, named after it.
-- Octets computed from other fields (constants, padding, sizes) have no column.
+- Octets computed from other fields (constants, padding, sizes, checksums) have no column.
 - A message or record without other fields gets the column ``_present``, because a struct needs a
   field.
 
@@ -20,9 +22,11 @@ from typing import Literal
 from specwire.generator import ir
 from specwire.generator.emit.python import sentence
 
-Scalar = Literal["int16", "int32", "int64", "uint64", "string", "binary", "bool"]
+Scalar = Literal[
+    "int8", "int16", "int32", "int64", "uint64", "float32", "float64", "string", "binary", "bool"
+]  # fmt: skip
 
-INTEGERS: dict[int, Scalar] = {
+UNSIGNED: dict[int, Scalar] = {
     1: "int16",
     2: "int32",
     3: "int32",
@@ -32,6 +36,22 @@ INTEGERS: dict[int, Scalar] = {
     7: "int64",
     8: "uint64",
 }
+"""Columns of unsigned integers, by their octets."""
+
+SIGNED: dict[int, Scalar] = {
+    1: "int8",
+    2: "int16",
+    3: "int32",
+    4: "int32",
+    5: "int64",
+    6: "int64",
+    7: "int64",
+    8: "int64",
+}
+"""Columns of signed integers, by their octets."""
+
+SAFE_DIGITS = {10: 18, 16: 15}
+"""The most digits of each base whose number always fits in a signed integer of 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,17 +220,27 @@ def _column(field: ir.Field, owner: str, protocol: ir.Protocol, *, many: bool = 
 
 def _fixed_octets(type: ir.Type) -> str:
     match type:
-        case ir.IntegerType(octets=octets):
+        case ir.IntegerType(octets=octets) | ir.FloatType(octets=octets) | ir.BooleanType(octets=octets):
             return str(octets)
         case ir.OctetsType(length=ir.Length(kind="fixed", octets=octets)):
             return str(octets)
+        case ir.UuidType():
+            return "16"
     return ""
 
 
 def _kind(type: ir.Type, owner: str, protocol: ir.Protocol) -> Kind:
     match type:
-        case ir.IntegerType(octets=octets):
-            return INTEGERS[octets]
+        case ir.IntegerType(octets=octets, signed=signed):
+            return (SIGNED if signed else UNSIGNED)[octets]
+        case ir.FloatType(octets=octets):
+            return "float32" if octets == 4 else "float64"
+        case ir.BooleanType():
+            return "bool"
+        case ir.VarintType(signed=signed):
+            return "int64" if signed else "uint64"
+        case ir.DigitsType(base=base, maximum=maximum, signed=signed):
+            return "int64" if signed or maximum <= SAFE_DIGITS[base] else "uint64"
         case ir.OctetsType():
             return "binary"
         case ir.PairsType(value=ir.OctetsType()):

@@ -69,6 +69,8 @@ from specwire.generator.ir.types import (
     UnionType,
     UuidType,
     VarintType,
+    bounds,
+    count_of,
 )
 
 __all__ = [
@@ -125,4 +127,6 @@ __all__ = [
     "UnitStream",
     "UuidType",
     "VarintType",
+    "bounds",
+    "count_of",
 ]

@@ -9,7 +9,7 @@ import msgspec
 from specwire.generator.ir.dialogs import Dialog
 from specwire.generator.ir.types import Always, Field, Letter, Presence, Type
 
-IR_VERSION = 3
+IR_VERSION = 4
 """Raised whenever a reader of the JSON form would have to change."""
 
 

@@ -24,6 +24,13 @@ class Length(msgspec.Struct, frozen=True):
     until: str = ""
     number: CountType | None = None
 
+    @property
+    def prefix(self) -> CountType | None:
+        """The number directly before the value that counts its octets; None if there is none."""
+        if self.kind != "prefix":
+            return None
+        return IntegerType(self.octets) if self.number is None else self.number
+
 
 class ConstantType(msgspec.Struct, frozen=True, tag="constant", tag_field="type"):
     """Octets that are always the same; `text` or `number` is their value as a word or an integer."""
@@ -251,6 +258,29 @@ CountType = IntegerType | VarintType | DigitsType
 """Numbers that can count octets or items; they are unsigned."""
 
 NumberType = IntegerType | FloatType | BooleanType | VarintType | DigitsType
+
+
+def count_of(type: ListType | PairsType) -> CountType | None:
+    """Return the number directly before items that counts them; None if there is none."""
+    if not type.count_octets:
+        return None
+    return IntegerType(type.count_octets) if type.number is None else type.number
+
+
+def bounds(type: IntegerType | BooleanType | VarintType | DigitsType) -> tuple[int, int]:
+    """Return the least and the greatest value that a number can have in its octets, if any is allowed."""
+    match type:
+        case IntegerType(octets=octets, signed=signed):
+            bits = 8 * octets
+        case BooleanType():
+            return 0, 1
+        case VarintType(maximum=maximum):
+            bits, signed = min(7 * maximum, 64), type.signed is not None
+        case DigitsType(base=base, maximum=maximum, signed=signed):
+            widest = 2**63 if signed else 2**64
+            return max(1 - base**maximum, -widest) if signed else 0, min(base**maximum, widest) - 1
+    return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+
 
 Element = NumberType | UuidType | TextType | OctetsType | ListType | PairsType | RecordType | UnionType
 """The types of list elements."""

@@ -75,9 +75,9 @@ class _Run:
                     'declare its `type` as "integer", "varint", "decimal" or "hexadecimal"',
                 )
                 continue
-            self._counter(position, number, names, hint.plus)
+            self._counter(position, number, names, hint)
 
-    def _counter(self, position: int, number: ir.CountType, names: Sequence[str], plus: int) -> None:
+    def _counter(self, position: int, number: ir.CountType, names: Sequence[str], hint: TypeHint) -> None:
         field = self.fields[position]
         found = self._named(field, names, position + 1)
         if not found:
@@ -97,9 +97,9 @@ class _Run:
                 "one number must count all fields that the other counts, or none of them",
             )
             return
-        self.retype(position, ir.CounterType(number, counted, plus))
+        self.retype(position, ir.CounterType(number, counted, hint.plus))
         if len(found) == 1:
-            self._count_itself(found[0])
+            self._count_itself(found[0], octets=hint.counting == "octets")
 
     def _overlaps(self, names: Sequence[str]) -> bool:
         """Whether another counter counts some but not all of the fields, or the same ones."""
@@ -111,13 +111,13 @@ class _Run:
                     return True
         return False
 
-    def _count_itself(self, position: int) -> None:
+    def _count_itself(self, position: int, *, octets: bool) -> None:
         """Give an open value that is counted alone the length or the count of its counter."""
         type = self.fields[position].type
         match type:
             case ir.TextType(length=ir.Length(kind="rest")) | ir.OctetsType(length=ir.Length(kind="rest")):
                 self.retype(position, structs.replace(type, length=ir.Length("counted")))
-            case ir.ListType(count_octets=0) | ir.PairsType(count_octets=0):
+            case ir.ListType(count_octets=0) | ir.PairsType(count_octets=0) if not octets:
                 self.retype(position, structs.replace(type, counted=True))
 
     def _named(self, field: ir.Field, names: Sequence[str], start: int) -> list[int]:

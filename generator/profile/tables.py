@@ -78,6 +78,7 @@ class TypeHint(_Table, frozen=True):
 
     `order` and `signed` say how a number is written; of a varint, `signed` is also the kind. `counts` names the
     later rules of the same run whose octets, or items if it is one list, the number counts; `plus` is added.
+    `counting` says which of the two it is for a list.
     `checksum` names an algorithm, and `over` the rules of the same run that it covers. `multiple` is for padding
     up to a multiple of octets.
 
@@ -95,6 +96,7 @@ class TypeHint(_Table, frozen=True):
     signed: bool | Literal["zigzag", "complement"] = False
     counts: str | list[str] = []
     plus: int = 0
+    counting: Literal["octets", "items"] | None = None
     checksum: str | None = None
     over: str | list[str] = []
     multiple: int | None = None

@@ -1,8 +1,7 @@
-"""Construct classes for values that Construct itself lacks: texts, lists, records."""
+"""Construct classes for texts, octets and lists that Construct itself lacks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import construct as cs
@@ -136,88 +135,3 @@ class ToEnd(_Construct):
         for item in obj:
             self.element._build(item, stream, context, path)
         return obj
-
-
-class Sized(_Construct):
-    """Size in one of several forms, followed by the struct `inner` of that many octets.
-
-    A form is a tag and the number of octets of the integer after it. The first form that can hold
-    the size is written. The fields of `inner` become fields of the enclosing struct.
-    """
-
-    def __init__(self, forms: Sequence[tuple[bytes, int]], inner: cs.Construct[Any, Any]) -> None:
-        super().__init__()
-        self.forms = forms
-        self.inner = inner
-        self.flagbuildnone = True
-
-    def _parse(self, stream: Any, context: Any, path: str) -> Any:
-        start = cs.stream_tell(stream, path)
-        for tag, octets in [
-            *filter(lambda form: form[0], self.forms),
-            *filter(lambda form: not form[0], self.forms),
-        ]:
-            stream.seek(start)
-            if stream.read(len(tag)) == tag:
-                size = cs.BytesInteger(octets).parse_stream(stream)
-                content = cs.stream_read(stream, size, path)
-                return cs.FocusedSeq("inner", "inner" / self.inner, cs.Terminated).parse(content)
-        raise cs.ConstError("no form of a size", path=path)
-
-    def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
-        content = self.inner.build({name: value for name, value in context.items() if name[:1] != "_"})
-        for tag, octets in self.forms:
-            if len(content) >= 1 << (8 * octets):
-                continue
-            size = tag + len(content).to_bytes(octets, "big")
-            if tag or not any(other and size.startswith(other) for other, _ in self.forms):
-                stream.write(size + content)
-                return obj
-        raise cs.IntegerError("no form can hold the size", path=path)
-
-
-class Record(_Adapter):
-    """Struct `inner` inside another; the value is a dictionary."""
-
-    def _decode(self, obj: Any, context: Any, path: str) -> dict[str, Any]:
-        return flat(obj)
-
-    def _encode(self, obj: Any, context: Any, path: str) -> Any:
-        return obj
-
-
-class Tagged(_Construct):
-    """One of several records, each beginning with its own tag; the value is ``{class: record}``."""
-
-    def __init__(self, options: Mapping[bytes, tuple[str, cs.Construct[Any, Any]]]) -> None:
-        super().__init__()
-        self.options = options
-
-    def _parse(self, stream: Any, context: Any, path: str) -> dict[str, Any]:
-        start = cs.stream_tell(stream, path)
-        for tag, (name, inner) in self.options.items():
-            found = stream.read(len(tag))
-            stream.seek(start)
-            if found == tag:
-                return {name: inner._parsereport(stream, context, path)}
-        raise cs.ConstError("no tag of a record", path=path)
-
-    def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
-        ((chosen, value),) = obj.items()
-        for name, inner in self.options.values():
-            if name == chosen:
-                inner._build(value, stream, context, path)
-        return obj
-
-
-def flat(container: Any) -> dict[str, Any]:
-    """Return the values of all frames in one dictionary, in wire order, including those inside a `Sized`."""
-    values: dict[str, Any] = {}
-    for name, value in container.items():
-        if name.startswith("_"):
-            continue
-        if isinstance(value, cs.Container):
-            values |= flat(value)
-        else:
-            values[name] = list(value) if isinstance(value, cs.ListContainer) else value
-    return values

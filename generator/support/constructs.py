@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import construct as cs
 
-from specwire.generated.construct_values import ToEnd, flat
+from specwire.generated.construct_runs import flat
+from specwire.generated.construct_values import ToEnd
 
 if TYPE_CHECKING:
     # Generic in the stubs only: at run time Construct's classes accept no subscript.

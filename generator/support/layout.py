@@ -294,7 +294,7 @@ class Shape(msgspec.Struct, frozen=True):
         return bool(self.senders) and not self.by_octets
 
 
-class ProtocolLayout(msgspec.Struct, frozen=True):
+class ProtocolLayout(msgspec.Struct, frozen=True, cache_hash=True):
     """Layout of all messages of a protocol.
 
     `selectors` are the slices (frame, octets or None for all) that tell messages apart. A protocol

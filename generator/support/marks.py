@@ -1,23 +1,23 @@
 """Assignment of a message's octets to its fields, for readable dumps.
 
-The slow path of decoding walks over the frames, and each octet it reads is recorded for the current
-field. So an invalid message is marked up to its fault.
+The slow path of decoding reads the frames, and each octet it reads is recorded for the current field. So an invalid
+message is marked up to its fault.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import groupby
 
 import msgspec
 
 from specwire.generated.errors import DecodeError
-from specwire.generated.layout import Constant, Field, Keyword, ProtocolLayout
+from specwire.generated.layout import ProtocolLayout
+from specwire.generated.named_plan import NamedMessage, NamedPlan, named_plan
 from specwire.generated.octets import as_frames
-from specwire.generated.place import Place
+from specwire.generated.reader import Reader
+from specwire.generated.refusal import check_message
 from specwire.generated.selection import find_message
-from specwire.generated.walk import Walk
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -43,41 +43,34 @@ def mark_fields(
     painted = [[""] * len(frame) for frame in octets]
     fault = None
     try:
-        walk = Walk(layout, find_message(layout, octets, sender), octets, False)
-        walk.place = _Painting(layout, walk.place.message, octets, False, painted=painted)
-        walk.message()
+        plan = named_plan(layout)
+        check_message(_Painter(plan, find_message(plan, octets, sender), octets, painted))
     except DecodeError as error:
         fault = error
     return list(_runs(painted)), fault
 
 
-@dataclass(slots=True)
-class _Painting(Place):
-    """Place that records every read. The last read of an octet wins, as it is the innermost field."""
+class _Painter(Reader):
+    """Reader that records every read. The last read of an octet wins, as it is the innermost field."""
 
-    painted: list[list[str]] = field(default_factory=list)
+    def __init__(
+        self, plan: NamedPlan, message: NamedMessage, frames: list[bytes], painted: list[list[str]]
+    ) -> None:
+        super().__init__(plan, message, frames, strict=False)
+        self.painted = painted
 
-    def open(self, field: Field | None, path: str) -> None:
-        Place.open(self, field, path)
-        # A word that fills its frame is compared as a whole, without a call of `take`.
-        match field:
-            case Field(type=Keyword()):
-                self._paint(0, self.end)
-            case Field(type=Constant(octets=octets)):
-                self._paint(0, len(octets))
+    def take(self, octets: int) -> bytes:
+        self._paint(octets)
+        return super().take(octets)
 
-    def take(self, at: int, octets: int) -> bytes:
-        self._paint(at, octets)
-        return Place.take(self, at, octets)
+    def peek(self, octets: int) -> bytes:
+        self._paint(octets)
+        return super().peek(octets)
 
-    def peek(self, at: int, octets: int) -> bytes:
-        self._paint(at, octets)
-        return Place.peek(self, at, octets)
-
-    def _paint(self, at: int, octets: int) -> None:
+    def _paint(self, octets: int) -> None:
         """Record octets, as far as the frame has them: a length may exceed it."""
-        octets = min(octets, self.end - at)
-        self.painted[self.index][at : at + octets] = [self.path] * octets
+        octets = min(octets, self.left)
+        self.painted[self.index][self.at : self.at + octets] = [self.path] * octets
 
 
 def _runs(painted: list[list[str]]) -> Iterator[Mark]:

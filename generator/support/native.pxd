@@ -1,6 +1,7 @@
 """Declarations of native.pyx for the compiled codecs; native.pyx has the documentation."""
 
 from cpython.object cimport PyObject
+from libc.stdint cimport uint64_t
 
 
 cdef class Signature:
@@ -34,3 +35,6 @@ cdef tuple keep(PyObject** values, Py_ssize_t count)
 cdef object pure(object value)
 cdef object native(object value)
 cdef int enrol(type cls, object twin, void* constructor) except -1
+cdef object uuid_of(bytes octets, bint little)
+cdef bytes octets_of_uuid(object value, bint little)
+cdef bint checksum_of(str algorithm, bytes octets, uint64_t* value) noexcept

@@ -13,8 +13,10 @@ cimport cython
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
+from libc.stdint cimport uint64_t
 
 from specwire.generated.messages import Message, Record, hash_values
+from specwire.generated.native_numbers cimport fits
 
 cdef extern from "Python.h":
     Py_ssize_t PyVectorcall_NARGS(size_t) nogil
@@ -211,3 +213,31 @@ cdef int enrol(type cls, object twin, void* constructor) except -1:
     _NATIVES[twin] = cls
     set_up_type(<PyTypeObject*>cls, PyUnicode_AsUTF8(name), constructor, twin.__annotations__)
     return 0
+
+
+cdef object uuid_of(bytes octets, bint little):
+    """Return 16 octets as a UUID; with `little`, its first three parts are little-endian."""
+    from uuid import UUID
+
+    return UUID(None, None, octets) if little else UUID(None, octets)
+
+
+cdef bytes octets_of_uuid(object value, bint little):
+    """Return the octets of a UUID, None for another type."""
+    from uuid import UUID
+
+    if type(value) is not UUID:
+        return None
+    return value.bytes_le if little else value.bytes
+
+
+cdef bint checksum_of(str algorithm, bytes octets, uint64_t* value) noexcept:
+    """Set `value` to the checksum of octets; return False if the function of the user fails."""
+    from specwire.generated.checksums import compute_checksum
+
+    cdef object found
+    try:
+        found = compute_checksum(algorithm, octets)
+    except Exception:
+        return False
+    return fits(<PyObject*>found, <uint64_t>-1, value)

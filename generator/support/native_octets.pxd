@@ -1,4 +1,4 @@
-"""Octets in memory for the compiled codecs: frames, numbers, texts.
+"""Octets in memory for the compiled codecs: frames and texts.
 
 No function here raises. For a value that it refuses, a function returns None, -1 or False. The caller then runs
 the pure codec, which accepts the value or raises the error. So a Python error set on the way, for example for
@@ -10,16 +10,13 @@ from cpython.exc cimport PyErr_Clear
 from cpython.list cimport PyList_CheckExact, PyList_GET_SIZE
 from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_CheckExact, PyTuple_GET_SIZE
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy
 
 cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(PyObject*, Py_ssize_t*)
     PyObject* PyUnicode_DecodeUTF8(const char*, Py_ssize_t, const char*)
-    unsigned long long PyLong_AsUnsignedLongLong(PyObject*)
-    bint PyLong_CheckExact(object)
     bint PyUnicode_CheckExact(object)
-    PyObject* PyErr_Occurred()
     void Py_DECREF(PyObject*)
     bint is_bytes "PyBytes_CheckExact" (PyObject*)
     Py_ssize_t size_of "PyBytes_GET_SIZE" (PyObject*)
@@ -93,34 +90,6 @@ cdef inline bint frame_begins(bytes frame, const char* octets, Py_ssize_t count)
 
 cdef inline Py_ssize_t left(const Run* run) noexcept nogil:
     return run.end - run.at
-
-
-# Numbers in network order; the caller has checked that the octets exist
-
-cdef inline uint64_t number(const uint8_t* at, int octets) noexcept nogil:
-    """Return an unsigned integer of 1 to 8 octets; for a known width, compilers emit a single load."""
-    cdef uint64_t value = 0
-    cdef int index
-    for index in range(octets):
-        value = value << 8 | at[index]
-    return value
-
-
-cdef inline void put_number(uint8_t* at, uint64_t value, int octets) noexcept nogil:
-    cdef int index
-    for index in range(octets):
-        at[index] = <uint8_t>(value >> 8 * (octets - 1 - index))
-
-
-cdef inline bint fits(PyObject* given, uint64_t most, uint64_t* value) noexcept:
-    """Return whether an object is an int (no subclass) from 0 to `most`; if so, set `value`."""
-    if not PyLong_CheckExact(<object>given):
-        return False
-    value[0] = PyLong_AsUnsignedLongLong(given)
-    if value[0] == <uint64_t>-1 and PyErr_Occurred() != NULL:
-        PyErr_Clear()
-        return False
-    return value[0] <= most
 
 
 # Texts and octets

@@ -1,13 +1,17 @@
-"""Readers for the value at the front of a run of octets, for the compiled decoders; each advances the run.
+"""Readers for the value at the front of a run of octets; each advances the run.
 
-A *take* function returns the value as an object, or None if it refuses the value. A *skip* function only checks the
-value, for fields whose objects are created on first access. A width is the number of octets of a length prefix.
+A *split* function splits off the octets of a value as a run; False if there are too few. An *in*
+function returns the value in a run as an object, or None if it refuses the value.
+
+A loop that is decoded on first access is *held*: `bytes` of the number of items (8 octets in the
+machine's order) and the octets of the items.
 """
 
+from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t, uint64_t
-from libc.string cimport memchr
+from libc.string cimport memchr, memcpy
 
-from specwire.generated.native_octets cimport Run, bytes_of, find, is_utf8, left, number, text_of
+from specwire.generated.native_octets cimport Run, bytes_of, find, is_utf8, left, octets_of, run_of, text_of
 
 
 cdef inline bint skip(Run* run, Py_ssize_t octets) noexcept nogil:
@@ -17,22 +21,13 @@ cdef inline bint skip(Run* run, Py_ssize_t octets) noexcept nogil:
     return True
 
 
-cdef inline bint split_prefixed(Run* run, int width, Run* value) noexcept nogil:
-    """Split off a value preceded by its length."""
-    cdef uint64_t octets
-    if left(run) < width:
-        return False
-    octets = number(run.at, width)
-    if octets > <uint64_t>(left(run) - width):
-        return False
-    value.at = run.at + width
-    value.end = run.at = value.at + octets
-    return True
+cdef inline Py_ssize_t gap(Py_ssize_t position, Py_ssize_t multiple) noexcept nogil:
+    """Return the number of octets from a position to the next multiple."""
+    return (multiple - position % multiple) % multiple
 
 
-cdef inline bint split_fixed(Run* run, Py_ssize_t octets, Run* value) noexcept nogil:
-    """Split off a value of `octets` octets."""
-    if left(run) < octets:
+cdef inline bint split(Run* run, uint64_t octets, Run* value) noexcept nogil:
+    if octets > <uint64_t>left(run):
         return False
     value.at = run.at
     value.end = run.at = run.at + octets
@@ -49,9 +44,12 @@ cdef inline bint split_until(Run* run, const char* octets, Py_ssize_t count, Run
     return True
 
 
-cdef inline bint split_rest(Run* run, Run* value) noexcept nogil:
-    value[0] = run[0]
-    run.at = run.end
+cdef inline bint split_rest(Run* run, Py_ssize_t behind, Run* value) noexcept nogil:
+    """Split off all but the last `behind` octets."""
+    if left(run) < behind:
+        return False
+    value.at = run.at
+    value.end = run.at = run.end - behind
     return True
 
 
@@ -93,7 +91,7 @@ cdef inline const uint8_t* equals_in(const Run* value, bint first) noexcept nogi
 
 
 cdef inline tuple divided_in(const Run* value, bint first):
-    """Return name and value of a text split at its first or last ``=``; None if it cannot be split."""
+    """Return name and value of a text split at its first or last ``=``; None if it has none."""
     cdef const uint8_t* equals = equals_in(value, first)
     if equals == NULL:
         return None
@@ -104,3 +102,20 @@ cdef inline tuple divided_in(const Run* value, bint first):
 
 cdef inline bint divided_is_good(const Run* value, bint first) noexcept nogil:
     return equals_in(value, first) != NULL and is_utf8(value.at, value.end)
+
+
+cdef inline bytes held(const uint8_t* at, const uint8_t* end, uint64_t count):
+    """Return `count` items in these octets as a held loop."""
+    cdef bytes made = PyBytes_FromStringAndSize(NULL, sizeof(count) + (end - at))
+    cdef uint8_t* start = <uint8_t*>octets_of(made)
+    memcpy(start, &count, sizeof(count))
+    memcpy(start + sizeof(count), at, end - at)
+    return made
+
+
+cdef inline Run held_run(bytes items, uint64_t* count) noexcept:
+    """Return the octets of a held loop, and set `count`."""
+    cdef Run run = run_of(items)
+    memcpy(count, run.at, sizeof(count[0]))
+    run.at += sizeof(count[0])
+    return run

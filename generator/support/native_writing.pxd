@@ -1,17 +1,21 @@
 """Writers that append values to a frame under construction, for the compiled encoders.
 
-A frame is built in a buffer on the stack and then copied to `bytes`: one allocation for each frame. A frame that
-outgrows the buffer continues in a `bytes` object, which is truncated at the end. A *put* function returns False if
-it cannot write the value. The caller then stops, and the pure codec writes the value or raises the error.
+A frame is built in a buffer on the stack and then copied to `bytes`: one allocation for each frame.
+A frame that outgrows the buffer continues in a `bytes` object, which is truncated at the end. A
+*put* function returns False if it cannot write the value. The caller then stops, and the pure codec
+writes the value or raises the error.
 """
 
-from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.bytes cimport PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.exc cimport PyErr_Clear
 from cpython.object cimport PyObject
+from cpython.tuple cimport PyTuple_CheckExact, PyTuple_GET_SIZE
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memchr, memcpy, memmove, memset
 
-from specwire.generated.native_octets cimport content_of, find, put_number, utf8_of
+from specwire.generated.native_numbers cimport put_number
+from specwire.generated.native_octets cimport Run, content_of, find, left, utf8_of
+from specwire.generated.native_reading cimport held_run
 
 cdef extern from "Python.h":
     PyObject* new_bytes "PyBytes_FromStringAndSize" (const char*, Py_ssize_t)
@@ -99,36 +103,27 @@ cdef inline bint put_literal(Writer* out, const char* octets, Py_ssize_t count) 
     return put_octets(out, <const uint8_t*>octets, count)
 
 
-cdef inline bint put_integer(Writer* out, uint64_t value, int octets) noexcept:
-    if octets < 8 and value >> 8 * octets:
-        return False
+cdef inline bint put_padding(Writer* out, Py_ssize_t octets, uint8_t fill) noexcept:
     if not room(out, octets):
         return False
-    put_number(out.at, value, octets)
+    memset(out.at, fill, octets)
     out.at += octets
     return True
 
 
-cdef inline bint put_spanned(Writer* out, const uint8_t* octets, Py_ssize_t count, int width) noexcept:
-    """Put octets preceded by their number in `width` octets; no number if `width` is 0."""
-    if width and not put_integer(out, count, width):
-        return False
-    return put_octets(out, octets, count)
-
-
-cdef inline bint put_text(Writer* out, object text, int width) noexcept:
+cdef inline bint put_text(Writer* out, object text) noexcept:
     cdef Py_ssize_t count
     cdef const uint8_t* octets = utf8_of(text, &count)
-    return octets != NULL and put_spanned(out, octets, count, width)
+    return octets != NULL and put_octets(out, octets, count)
 
 
-cdef inline bint put_terminated(Writer* out, object text, int width) noexcept:
+cdef inline bint put_terminated(Writer* out, object text) noexcept:
     """Put a text that must not contain NUL."""
     cdef Py_ssize_t count
     cdef const uint8_t* octets = utf8_of(text, &count)
     if octets == NULL or (count and memchr(octets, 0, count) != NULL):
         return False
-    return put_spanned(out, octets, count, width)
+    return put_octets(out, octets, count)
 
 
 cdef inline bint put_text_until(Writer* out, object text, const char* until, Py_ssize_t size) noexcept:
@@ -160,17 +155,20 @@ cdef inline bint put_padded(Writer* out, object text, Py_ssize_t size, uint8_t f
     return True
 
 
-cdef inline bint put_content(Writer* out, object octets, int width, Py_ssize_t least, Py_ssize_t most) noexcept:
+cdef inline bint put_content(Writer* out, object octets, Py_ssize_t least, Py_ssize_t most) noexcept:
     """Put opaque octets; `most` is -1 for no limit."""
     cdef Py_ssize_t count
     cdef const uint8_t* at = content_of(octets, &count)
     if at == NULL or count < least or (most >= 0 and count > most):
         return False
-    return put_spanned(out, at, count, width)
+    return put_octets(out, at, count)
 
 
-cdef inline bint put_divided(Writer* out, object name, object value, bint first, int width) noexcept:
-    """Put name and value as one text; the side before the separator must not contain another ``=``."""
+cdef inline bint put_divided(Writer* out, object name, object value, bint first, Py_ssize_t size) noexcept:
+    """Put name and value as one text of `size` octets, or of any number if `size` is -1.
+
+    The side before the separator must not contain another ``=``.
+    """
     cdef Py_ssize_t before, after
     cdef const uint8_t* name_octets = utf8_of(name, &before)
     cdef const uint8_t* value_octets = utf8_of(value, &after)
@@ -178,7 +176,7 @@ cdef inline bint put_divided(Writer* out, object name, object value, bint first,
         return False
     if memchr(name_octets if first else value_octets, c"=", before if first else after) != NULL:
         return False
-    if width and not put_integer(out, before + 1 + after, width):
+    if size >= 0 and before + 1 + after != size:
         return False
     if not room(out, before + 1 + after):
         return False
@@ -189,15 +187,47 @@ cdef inline bint put_divided(Writer* out, object name, object value, bint first,
     return True
 
 
+cdef inline bint count_in(object items, uint64_t* count) noexcept:
+    """Set `count` to the number of items in a tuple or held loop."""
+    if PyTuple_CheckExact(items):
+        count[0] = PyTuple_GET_SIZE(items)
+        return True
+    if not PyBytes_CheckExact(items) or PyBytes_GET_SIZE(items) < <Py_ssize_t>sizeof(count[0]):
+        return False
+    held_run(<bytes>items, count)
+    return True
+
+
+cdef inline bint put_held(Writer* out, bytes items) noexcept:
+    cdef uint64_t count
+    cdef Run run = held_run(items, &count)
+    return put_octets(out, run.at, left(&run))
+
+
+cdef inline uint8_t* opened(Writer* out, Py_ssize_t mark, Py_ssize_t count) noexcept:
+    """Make room before the octets since `mark`; return its address, NULL if there is none."""
+    cdef Py_ssize_t moved = written(out) - mark
+    if not room(out, count):
+        return NULL
+    memmove(out.begin + mark + count, out.begin + mark, moved)
+    out.at += count
+    return out.begin + mark
+
+
+cdef inline bint insert(Writer* out, Py_ssize_t mark, const uint8_t* octets, Py_ssize_t count) noexcept:
+    cdef uint8_t* at = opened(out, mark, count)
+    if at == NULL:
+        return False
+    memcpy(at, octets, count)
+    return True
+
+
 cdef inline bint insert_size(Writer* out, Py_ssize_t mark, const char* tag, int tag_octets, int width) noexcept:
     """Insert a tag and the number of octets since `mark` before those octets."""
     cdef Py_ssize_t size = written(out) - mark
-    cdef uint8_t* start
-    if not room(out, tag_octets + width):
+    cdef uint8_t* at = opened(out, mark, tag_octets + width)
+    if at == NULL:
         return False
-    start = out.begin + mark
-    memmove(start + tag_octets + width, start, size)
-    memcpy(start, tag, tag_octets)
-    put_number(start + tag_octets, size, width)
-    out.at += tag_octets + width
+    memcpy(at, tag, tag_octets)
+    put_number(at + tag_octets, size, width)
     return True

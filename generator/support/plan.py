@@ -21,7 +21,7 @@ A *body* is a sequence of operations: those of a frame, a record, an item of a l
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import msgspec
 
@@ -286,6 +286,9 @@ class Plan(msgspec.Struct, frozen=True):
     records: tuple[RecordPlan, ...]
 
 
+_METHODS = {kind: str(kind.__struct_config__.tag) for kind in get_args(Op)}
+
+
 class Visitor:
     """Base of the back ends: `visit` calls the method of each operation, in order."""
 
@@ -295,38 +298,8 @@ class Visitor:
             self.operation(op)
 
     def operation(self, op: Op) -> None:
-        """Call the method of one operation."""
-        match op:
-            case Expect():
-                self.expect(op)
-            case Number():
-                self.number(op)
-            case TakeText():
-                self.text(op)
-            case TakeOctets():
-                self.octets(op)
-            case Word():
-                self.word(op)
-            case Pad():
-                self.pad(op)
-            case Loop():
-                self.loop(op)
-            case Nest():
-                self.nest(op)
-            case Choose():
-                self.choose(op)
-            case Optional():
-                self.optional(op)
-            case Sized():
-                self.sized(op)
-            case Region():
-                self.region(op)
-            case Mark():
-                self.mark(op)
-            case Verify():
-                self.verify(op)
-            case Fixed():
-                self.fixed(op)
+        """Call the method of one operation; it has the name of the operation's tag."""
+        getattr(self, _METHODS[type(op)])(op)
 
     def expect(self, op: Expect) -> None:
         """Constant octets."""

@@ -1,20 +1,25 @@
 """Explanation of a failed decode: the slow path that finds the first fault.
 
-`explain_decode` walks the frames with the protocol's layout and returns the first fault: message,
-field with list index, frame, octet. `check_letter` does the same walk for ``strict``, which also
-checks the character classes of the grammar and the requirements of the prose. Neither is fast.
-Neither allocates memory by a number that the peer sent.
+`explain_decode` checks the frames with the operations of the plan and returns the first fault: message, field with
+list index, frame, octet. `check_letter` makes the same pass for ``strict``, which also checks the character classes
+of the grammar and the requirements of the prose. Neither is fast.
+
+The order of the checks: flags, presence of each part, fields in the order of the octets, surplus frames.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NoReturn
 
+from specwire.generated import plan as ops
 from specwire.generated.errors import DecodeError
-from specwire.generated.layout import ProtocolLayout
+from specwire.generated.layout import Integer, ProtocolLayout
+from specwire.generated.named_plan import named_plan
 from specwire.generated.octets import as_frames
+from specwire.generated.reader import Reader
 from specwire.generated.selection import find_message
-from specwire.generated.walk import Walk
+from specwire.generated.words import either, frames_word
 
 
 def explain_decode(
@@ -36,10 +41,158 @@ def explain_decode(
 def check_letter(
     layout: ProtocolLayout, frames: Sequence[bytes], *, strict: bool = True, sender: str | None = None
 ) -> None:
-    """Walk over `frames`; with `strict`, check them to the letter of the specification.
+    """Check `frames`; with `strict`, to the letter of the specification.
 
     Raises:
         DecodeError: the first fault.
     """
     octets = as_frames(frames)
-    Walk(layout, find_message(layout, octets, sender), octets, strict).message()
+    plan = named_plan(layout)
+    check_message(Reader(plan, find_message(plan, octets, sender), octets, strict))
+
+
+def check_message(reader: Reader) -> None:
+    """Check all frames of a message: every part, then that no frame is left.
+
+    Raises:
+        DecodeError: the first fault.
+    """
+    _Pass(reader).message()
+
+
+class _Pass:
+    """Pass over the frames of one message."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self.parts = reader.message.parts
+        self.frames = reader.frames
+        self.selectors = reader.plan.layout.selectors
+        self.announcing = reader.plan.layout.announcing
+
+    def message(self) -> None:
+        reader = self.reader
+        flags = self._flags()
+        for part, title, after in zip(
+            self.parts, reader.message.titles, reader.message.required_after, strict=True
+        ):
+            reader.move(*title)
+            if isinstance(part, ops.ManyFrames) and not part.delimited:
+                for number in range(len(self.frames) - reader.index):
+                    self._element(part, number)
+            elif self._present(part, flags, after):
+                self._part(part)
+            elif reader.strict and part.letter == "required":
+                reader.refuse("frames", f"the part {reader.path}", "no such part", None)
+        if reader.index < len(self.frames):
+            self._refuse_surplus(reader.index)
+
+    def _part(self, part: ops.Part) -> None:
+        reader = self.reader
+        if reader.strict and part.letter == "forbidden":
+            reader.refuse("frames", f"no {reader.path}", "one", None)
+        # A header that is counted from the end stays the same part, however many frames there are.
+        header = any(frame < 0 for frame, _ in self.selectors)
+        last = part is self.parts[-1]
+        if header and last and reader.index < len(self.frames) - 1:
+            self._refuse_surplus(reader.index + 1)
+        if reader.index >= len(self.frames) - (header and not last):
+            what = "a frame with" if isinstance(part, ops.OneFrame) else "an empty frame that ends"
+            reader.refuse("frames", f"{what} {reader.path}", frames_word(self.frames), None)
+        if isinstance(part, ops.OneFrame):
+            self._frame(part)
+        else:
+            self._stack(part)
+        reader.index += 1
+
+    def _refuse_surplus(self, wanted: int) -> NoReturn:
+        self.reader.move(None, "")
+        self.reader.refuse("frames", frames_word(self.frames[:wanted]), str(len(self.frames)), None)
+
+    def _stack(self, part: ops.ManyFrames) -> None:
+        reader = self.reader
+        if b"" not in self.frames[reader.index :]:
+            expected = f"an empty frame that ends {reader.path}"
+            reader.index = len(self.frames)
+            reader.refuse("frames", expected, frames_word(self.frames), None)
+        for number in range(self.frames.index(b"", reader.index) - reader.index):
+            self._element(part, number)
+
+    def _element(self, part: ops.ManyFrames, number: int) -> None:
+        reader = self.reader
+        field = reader.message.fields[part.slot]
+        reader.open(field, f"{field.name}[{number}]")
+        self._body(part.body)
+        reader.ends()
+        if part.delimited and _is_nothing(part.body, reader.frame):
+            # Without NUL, the frame would be the empty one that ends the stack.
+            reader.refuse("length", "text before the NUL", "none", 0)
+        reader.index += 1
+
+    def _frame(self, part: ops.OneFrame) -> None:
+        reader = self.reader
+        reader.open(reader.field, reader.path)
+        self._body(part.body)
+        reader.move(None, "")
+        reader.ends()
+
+    def _body(self, body: ops.Body) -> None:
+        match body:
+            case (ops.Fixed(body=(ops.Expect() as only,)),):
+                self.reader.whole(only)
+            case _:
+                self.reader.visit(body)
+
+    def _present(self, part: ops.Part, flags: int | None, after: int) -> bool:
+        match part.presence.kind:
+            case "announced":
+                return flags is not None and flags & part.presence.mask == part.presence.value
+            case "counted":
+                return self.reader.index < len(self.frames) - after
+        return True
+
+    def _flags(self) -> int | None:
+        """Return the checked flags; None for a message without flags."""
+        reader = self.reader
+        if reader.message.flags is None:
+            return None
+        position, op, offset = reader.message.flags
+        # Flags at the end of a message are counted from its end: they determine how many frames
+        # precede.
+        last = position == len(self.parts) - 1
+        reader.index = len(self.frames) - 1 if last else position
+        field = reader.message.fields[op.slot]
+        reader.open(field, field.name)
+        reader.at = offset
+        assert isinstance(op.coding, Integer)
+        flags = int.from_bytes(reader.take(op.coding.octets), op.coding.order)
+        self._check_flags(flags, offset)
+        reader.index = 0
+        return flags
+
+    def _check_flags(self, flags: int, offset: int) -> None:
+        """Check for bits of parts that the message lacks, and for incomplete combinations of bits."""
+        allowed: dict[int, set[int]] = {}
+        for part in self.parts:
+            if not part.presence.mask:
+                continue
+            values = allowed.setdefault(part.presence.mask, set())
+            values.add(part.presence.value)
+            if part.presence.kind == "announced":
+                values.add(0)
+        known = 0
+        for mask, values in allowed.items():
+            known |= mask
+            if flags & mask not in values:
+                self._refuse_flags(flags & mask, either(f"0x{v:02x}" for v in sorted(values)), offset)
+        absent = flags & self.announcing & ~known
+        if absent:
+            self._refuse_flags(absent, "0x00: the message has no such part", offset)
+
+    def _refuse_flags(self, found: int, expected: str, offset: int) -> NoReturn:
+        self.reader.refuse("range", expected, f"0x{found:02x}", offset)
+
+
+def _is_nothing(body: ops.Body, frame: bytes) -> bool:
+    """Return whether a frame of a stack holds at most the NUL that ends a text."""
+    return frame == b"\0" and any(isinstance(op, ops.TakeText) and op.terminated for op in body)

@@ -1,44 +1,78 @@
-"""Message selection by the octets at a protocol's selectors.
+"""Choice of the message that frames claim to be, and the reason if they are none.
 
-If no message matches them, the constants with which all messages begin are checked first: a foreign
-signature is a different fault than an unknown number after the right signature.
+Octets at fixed positions, the *selectors*, tell the messages of a protocol apart; or patterns of how the first frame
+begins; or shapes of the whole message (see `specwire.generated.shapes`).
+
+A pattern is hexadecimal, with ``??`` for any octet. The longest matching pattern decides. So a message whose name is
+open matches only if no message with a fixed name does.
+
+If no message matches, the constants with which all messages begin are checked first: a foreign signature is a
+different fault than an unknown number after the right signature.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 from specwire.generated.errors import DecodeError, Kind
-from specwire.generated.layout import Constant, Field, Frame, Keyword, MessageLayout, ProtocolLayout, Type
-from specwire.generated.patterns import explain_pattern, match_pattern
+from specwire.generated.layout import Field, MessageLayout, ProtocolLayout
+from specwire.generated.named_plan import NamedMessage, NamedPlan, Value, values
+from specwire.generated.plan import Expect, Sized, Word, fixed_octets
 from specwire.generated.shapes import class_of, explain_shape
-from specwire.generated.words import frames_word, one_of, show
+from specwire.generated.words import frames_word, octets_word, one_of, show
+
+ANY = "??"
 
 
-def find_message(layout: ProtocolLayout, frames: list[bytes], sender: str | None = None) -> MessageLayout:
-    """Return the layout of the message that `frames` claim to be.
-
-    `sender` is the role that sent them, if known.
+def find_message(plan: NamedPlan, frames: list[bytes], sender: str | None = None) -> NamedMessage:
+    """Return the message that `frames` claim to be; `sender` is the role that sent them, if known.
 
     Raises:
-        DecodeError: no message matches the octets at the selectors.
+        DecodeError: no message matches.
     """
+    return plan.messages[_class_of(plan, frames, sender)]
+
+
+def _class_of(plan: NamedPlan, frames: list[bytes], sender: str | None) -> str:
+    layout = plan.layout
     if layout.shapes:
         try:
-            name = class_of(layout, frames, sender)
+            return class_of(layout, frames, sender)
         except LookupError:
             raise explain_shape(layout, frames, sender) from None
-        return next(message for message in layout.messages if message.class_name == name)
     if any(message.patterns for message in layout.messages):
-        return _find_pattern(layout, frames)
-    found = tuple(_frame_at(frames, index, octets) for index, octets in layout.selectors)
+        return _find_pattern(plan, frames).class_name
+    pieces = tuple(_frame_at(frames, index, octets) for index, octets in layout.selectors)
     for message in layout.messages:
-        if found in message.tags:
-            return message
-    raise _unknown(layout, frames)
+        if pieces in message.tags:
+            return message.class_name
+    raise _unknown(plan, frames)
 
 
-def _find_pattern(layout: ProtocolLayout, frames: list[bytes]) -> MessageLayout:
+# Patterns
+
+
+def match_pattern(layout: ProtocolLayout, octets: bytes) -> tuple[MessageLayout, str] | None:
+    """Return the message with the longest pattern that matches `octets`, and the pattern, or None."""
+    fitting = [
+        (message, pattern)
+        for message in layout.messages
+        for pattern in message.patterns
+        if _fitting(pattern, octets) == len(pattern) // 2
+    ]
+    return max(fitting, key=lambda row: len(row[1]), default=None)
+
+
+def pattern_octets(pattern: str) -> list[bytes | None]:
+    """Return the octets of a pattern, None for any octet."""
+    pieces = [pattern[at : at + 2] for at in range(0, len(pattern), 2)]
+    return [None if piece == ANY else bytes.fromhex(piece) for piece in pieces]
+
+
+def _find_pattern(plan: NamedPlan, frames: list[bytes]) -> MessageLayout:
+    layout = plan.layout
     if not frames:
         raise DecodeError(
             protocol=layout.protocol, message_name=None, field=None, frame=None, offset=None, kind="frames",
@@ -46,18 +80,69 @@ def _find_pattern(layout: ProtocolLayout, frames: list[bytes]) -> MessageLayout:
         )  # fmt: skip
     found = match_pattern(layout, frames[0])
     if found is None:
-        raise explain_pattern(layout, frames[0])
+        raise _explain_pattern(plan, frames[0])
     return found[0]
 
 
-def spellings(type: Type) -> tuple[bytes, ...]:
-    """Return the octets that a constant or keyword may have; nothing for other types."""
-    match type:
-        case Constant(octets=octets):
-            return (octets,)
-        case Keyword(options=options):
-            return tuple(option.encode() for option in options)
-    return ()
+def _explain_pattern(plan: NamedPlan, frame: bytes) -> DecodeError:
+    """Return the error for a first frame that matches no pattern: where the nearest patterns fail."""
+    rows = [(message, pattern) for message in plan.messages.values() for pattern in message.layout.patterns]
+    at = max(_fitting(pattern, frame) for _, pattern in rows)
+    nearest = [(message, pattern) for message, pattern in rows if _fitting(pattern, frame) == at]
+    field, start, size = _field_at(*nearest[0], at)
+    options = tuple(dict.fromkeys(_word(pattern, start) for _, pattern in nearest))
+    expected, found = one_of(options), show(frame[start : start + max(map(len, options))])
+    if at == len(frame) and size and not all(options):
+        # The pattern allows any octet here; the frame is too short.
+        expected, found = octets_word(size), str(len(frame) - start)
+    return DecodeError(
+        protocol=plan.layout.protocol, message_name=None, field=field.name, frame=0, offset=start,
+        kind="length" if at == len(frame) else "tag", expected=expected, found=found,
+        rule=f"{plan.layout.edition} {field.rule}",
+    )  # fmt: skip
+
+
+def _fitting(pattern: str, octets: bytes) -> int:
+    """Return how many octets of a pattern match, from the first on."""
+    for at, fixed in enumerate(pattern_octets(pattern)):
+        if at == len(octets) or fixed not in (None, octets[at : at + 1]):
+            return at
+    return len(pattern) // 2
+
+
+def _word(pattern: str, start: int) -> bytes:
+    """Return the contiguous octets that a pattern fixes from octet `start` on."""
+    word = b""
+    for fixed in pattern_octets(pattern)[start:]:
+        if fixed is None:
+            break
+        word += fixed
+    return word
+
+
+def _field_at(message: NamedMessage, pattern: str, at: int) -> tuple[Field, int, int | None]:
+    """Return the field of octet `at` of the first frame, where it begins in the pattern, and its octets.
+
+    The number of octets is None if it varies.
+    """
+    start, size, slot = 0, None, ""
+    for op in values(message.parts[0].body):
+        slot, size = op.slot.removesuffix("#"), _octets_of(op, pattern[2 * start :])
+        if size is None or at < start + size:
+            break
+        start += size
+    return message.fields[slot], start, size
+
+
+def _octets_of(op: Value, pattern: str) -> int | None:
+    """Return how many octets of a pattern an operation covers, None if its size varies."""
+    if isinstance(op, Sized):
+        forms = (len(tag) + octets for tag, octets in op.forms if pattern.startswith(tag.hex()))
+        return next(forms, None)
+    return None if op.slot.endswith("#") else fixed_octets(op)
+
+
+# Octets at the selectors
 
 
 class _Tag(msgspec.Struct, frozen=True):
@@ -84,9 +169,10 @@ def _frame_at(frames: list[bytes], index: int, octets: int | None) -> bytes | No
     return frames[index][:octets]
 
 
-def _unknown(layout: ProtocolLayout, frames: list[bytes]) -> DecodeError:
+def _unknown(plan: NamedPlan, frames: list[bytes]) -> DecodeError:
     """Return the error for an unknown tag, or for known tags that do not belong together."""
-    rows = list(zip(*(_tags(layout, message) for message in layout.messages), strict=False))
+    layout = plan.layout
+    rows = list(zip(*(list(_tags(layout, message)) for message in plan.messages.values()), strict=False))
     for number, row in enumerate(rows):
         options = tuple(dict.fromkeys(option for tag in row for option in tag.spellings))
         found = row[0].found(frames)
@@ -121,16 +207,23 @@ def _no_such_tag(
     )  # fmt: skip
 
 
-def _tags(layout: ProtocolLayout, message: MessageLayout) -> list[_Tag]:
-    """Return the constants of a message that the selectors cover."""
-    tags: list[_Tag] = []
+def _tags(layout: ProtocolLayout, message: NamedMessage) -> Iterator[_Tag]:
+    """Yield the constants of a message that the selectors cover."""
     for index, octets in layout.selectors:
-        part = message.parts[index]
         offset = 0
-        for field in part.fields if isinstance(part, Frame) else ():
-            options = spellings(field.type)
+        for op in values(message.parts[index].body):
+            options = _spellings(op)
             if not options or (octets is not None and offset >= octets):
                 break
-            tags.append(_Tag(field, index, offset, options, octets is None))
+            yield _Tag(message.fields[op.slot], index, offset, options, octets is None)
             offset += len(options[0])
-    return tags
+
+
+def _spellings(op: Value) -> tuple[bytes, ...]:
+    """Return the octets that a constant or word may have; nothing for other operations."""
+    match op:
+        case Expect(octets=octets):
+            return (octets,)
+        case Word(options=options):
+            return tuple(option.encode() for option in options)
+    return ()

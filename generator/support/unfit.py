@@ -1,7 +1,6 @@
 """Explanation of a failed encode: the slow path that finds the fault.
 
-Besides values that do not fit their fields (see `specwire.generated.writing`) it finds
-contradictions:
+Besides values that do not fit their fields (see `specwire.generated.writer`) it finds contradictions:
 
 - two readings of one frame are both present
 - a route is empty
@@ -11,29 +10,32 @@ contradictions:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from operator import index
 from typing import NoReturn, SupportsIndex
 
+from specwire.generated.codings import describe
 from specwire.generated.errors import DecodeError, EncodeError
-from specwire.generated.layout import Field, Frame, MessageLayout, ProtocolLayout, Rest, Stack
+from specwire.generated.layout import Field, ProtocolLayout
 from specwire.generated.messages import Message
-from specwire.generated.patterns import fixed_octets, match_pattern
+from specwire.generated.named_plan import NamedMessage, NamedPlan, named_plan, values
+from specwire.generated.plan import ManyFrames, Number, OneFrame, Part
 from specwire.generated.refusal import check_letter
+from specwire.generated.selection import match_pattern, pattern_octets
 from specwire.generated.shapes import class_of, fits
 from specwire.generated.words import show
-from specwire.generated.writing import Pieces, Writer, describe
+from specwire.generated.writer import Pieces, Writer
 
 
 def explain_encode(layout: ProtocolLayout, message: Message, strict: bool = False) -> EncodeError:
     """Return the error that names the field of `message` that does not fit, and the reason."""
-    found = next(entry for entry in layout.messages if entry.name == message.NAME)
+    plan = named_plan(layout)
+    found = next(named for named in plan.messages.values() if named.layout.name == message.NAME)
     try:
-        _Check(layout, found, message, strict).message()
+        _Check(plan, found, message, strict).message()
     except EncodeError as error:
         return error
     return EncodeError(
-        protocol=layout.protocol, message_name=found.name, field=None, frame=None, offset=None, kind="frames",
+        protocol=layout.protocol, message_name=found.layout.name, field=None, frame=None, offset=None, kind="frames",
         expected="fields that both paths can write", found="a disagreement between them; please report it",
         rule=layout.edition,
     )  # fmt: skip
@@ -57,79 +59,84 @@ def check_encoded(layout: ProtocolLayout, frames: list[bytes], sender: str | Non
 class _Check:
     """Check of the parts of one message."""
 
-    def __init__(self, layout: ProtocolLayout, entry: MessageLayout, message: Message, strict: bool) -> None:
-        self.layout = layout
-        self.entry = entry
+    def __init__(self, plan: NamedPlan, named: NamedMessage, message: Message, strict: bool) -> None:
+        self.layout = plan.layout
+        self.named = named
         self.instance = message
-        self.writer = Writer(layout, entry, type(message).__module__, strict)
+        self.writer = Writer(plan, named, type(message).__module__, strict)
         self.frames: list[Pieces] = []
 
     def message(self) -> None:
         """Check every field; raise EncodeError at the first that does not fit."""
         self._one_reading()
         absent = False
-        for part in self.entry.parts:
-            field = next((field for field in _fields(part) if not field.implied), None)
+        for part in self.named.parts:
+            field = self._first(part)
             value = getattr(self.instance, field.attribute) if field else None
-            optional = not isinstance(part, Rest) and part.presence.kind != "always"
-            if field and optional and value is None:
-                absent = absent or (not isinstance(part, Rest) and part.presence.kind == "counted")
+            if field and part.presence.kind != "always" and value is None:
+                absent = absent or part.presence.kind == "counted"
                 continue
             if field and absent:
-                self.writer.enter(field, field.name)
+                self.writer.move(field, field.name)
                 self.writer.refuse("frames", "None, as the field before it", describe(value))
-            if isinstance(part, Frame):
+            if isinstance(part, OneFrame):
                 self._frame(part)
             else:
                 self._elements(part)
-        if self.entry.patterns:
+        if self.named.layout.patterns:
             self._own_pattern()
         if self.layout.shapes:
             self._own_shape()
 
+    def _first(self, part: Part) -> Field | None:
+        """Return the first field of a part that has an attribute."""
+        slots = [part.slot] if isinstance(part, ManyFrames) else [op.slot for op in values(part.body)]
+        fields = (self.named.fields[slot.removesuffix("#")] for slot in slots)
+        return next((field for field in fields if not field.implied), None)
+
     def _one_reading(self) -> None:
         """Raise if two parts that are readings of one frame are both present."""
         groups: dict[int, list[Field]] = {}
-        for part in self.entry.parts:
-            if isinstance(part, Frame) and part.presence.kind == "announced":
-                field = part.fields[0]
-                if getattr(self.instance, field.attribute) is not None:
+        for part in self.named.parts:
+            if isinstance(part, OneFrame) and part.presence.kind == "announced":
+                field = self._first(part)
+                if field and getattr(self.instance, field.attribute) is not None:
                     groups.setdefault(part.presence.mask, []).append(field)
         for fields in groups.values():
             if len(fields) > 1:
-                self.writer.enter(fields[1], fields[1].name)
+                self.writer.move(fields[1], fields[1].name)
                 self.writer.refuse("frames", f"None beside {fields[0].name}", "a value")
 
-    def _frame(self, part: Frame) -> None:
-        for field in part.fields:
-            if field.flags:
-                self._flags(field)
-        self.frames.append(self.writer.run(part.fields, self.instance))
+    def _frame(self, part: OneFrame) -> None:
+        for op in values(part.body):
+            if isinstance(op, Number) and op.flags:
+                self._flags(self.named.fields[op.slot])
+        self.frames.append(self.writer.run(part.body, self.instance))
 
     def _flags(self, field: Field) -> None:
         announcing, value = self.layout.announcing, getattr(self.instance, field.attribute)
         if isinstance(value, SupportsIndex) and index(value) & announcing:
-            self.writer.enter(field, field.name)
+            self.writer.move(field, field.name)
             expected = f"no bit of 0x{announcing:02x}: they follow from the other fields"
             self.writer.refuse("range", expected, f"0x{index(value) & announcing:02x}")
 
-    def _elements(self, part: Stack | Rest) -> None:
-        field, writer = part.field, self.writer
-        writer.enter(field, field.name)
+    def _elements(self, part: ManyFrames) -> None:
+        field, writer = self.named.fields[part.slot], self.writer
+        writer.move(field, field.name)
         for number, element in enumerate(writer.sequence(getattr(self.instance, field.attribute))):
-            writer.enter(field, f"{field.name}[{number}]")
-            if isinstance(part, Stack) and not element and isinstance(element, str | bytes):
+            writer.move(field, f"{field.name}[{number}]")
+            if part.delimited and not element and isinstance(element, str | bytes):
                 writer.refuse("length", "at least 1 octet: an empty frame ends the stack", "0 octets")
-            self.frames.append([(field, writer.value(field.type, element))])
-        if isinstance(part, Stack):
+            self.frames.append([(field, writer.item(part.body, element))])
+        if part.delimited:
             self.frames.append([(field, b"")])
 
     def _own_pattern(self) -> None:
         """Raise if the octets match a longer pattern of another message."""
         found = match_pattern(self.layout, _octets(self.frames[0]))
-        if found is None or found[0] is self.entry:
+        if found is None or found[0] is self.named.layout:
             return
-        claimed = {at for at, fixed in enumerate(fixed_octets(found[1])) if fixed is not None}
+        claimed = {at for at, fixed in enumerate(pattern_octets(found[1])) if fixed is not None}
         start = 0
         for field, piece in self.frames[0]:
             if not field.implied and claimed & set(range(start, start + len(piece))):
@@ -138,7 +145,7 @@ class _Check:
 
     def _own_shape(self) -> None:
         """Raise if the frames match a more specific shape of another message with a sender in common."""
-        own = next(shape for name, shape in self.layout.shapes if name == self.entry.class_name)
+        own = next(shape for name, shape in self.layout.shapes if name == self.named.layout.class_name)
         for sender in own.senders or (None,):
             self._own_shape_from(sender)
 
@@ -151,7 +158,7 @@ class _Check:
         heads = next(
             (shape.frames for name, shape in self.layout.shapes if name == found and fits(shape, frames)), ()
         )
-        if found == self.entry.class_name:
+        if found == self.named.layout.class_name:
             return
         for (octets, whole), pieces in zip(heads, self.frames, strict=False):
             for field, piece in pieces:
@@ -159,13 +166,9 @@ class _Check:
                     self._refuse_look(field, piece, found)
 
     def _refuse_look(self, field: Field, piece: bytes, other: str) -> NoReturn:
-        self.writer.enter(field, field.name)
+        self.writer.move(field, field.name)
         self.writer.refuse("tag", f"what does not make it {other}", show(piece))
 
 
 def _octets(pieces: Pieces) -> bytes:
     return b"".join(octets for _, octets in pieces)
-
-
-def _fields(part: Frame | Stack | Rest) -> Iterable[Field]:
-    return part.fields if isinstance(part, Frame) else (part.field,)

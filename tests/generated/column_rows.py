@@ -5,10 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 
-from specwire.generated.layout import Field, Frame, Integer, ListOf, Octets, Pairs, Record, Type, Union
+from specwire.generated.layout import (
+    Boolean,
+    Digits,
+    Field,
+    Float,
+    Frame,
+    Integer,
+    ListOf,
+    Octets,
+    Pairs,
+    Record,
+    Type,
+    Union,
+    Uuid,
+    Varint,
+)
 from specwire.generated.messages import Message
 from tests.generated.agreement import message_layout
 
@@ -63,8 +79,14 @@ def _cell(module: ModuleType, type_: Type, value: Any) -> Any:
         case Union(options=options):
             (option,) = (one for one in options if one.class_name == type(value).__name__)
             return {getattr(module.codec, option.class_name).NAME: _struct(module, option.fields, value)}
-        case Integer():
+        case Integer() | Varint() | Digits():
             return _of(int, value)
+        case Float():
+            return _of(float, value)
+        case Boolean():
+            return _of(bool, value)
+        case Uuid():
+            return str(_of(UUID, value))
         case Octets():
             return _of(bytes, value)
     return _of(str, value)

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from specwire.generated.builds import PURE
+from specwire.generated.builds import PURE, find_native
 from specwire.generated.columns import frames as columns_frames
 from specwire.generated.columns import gathering as columns_gathering
-from specwire.generated.columns import lists as columns_lists
+from specwire.generated.columns import loops as columns_loops
 from specwire.generated.columns import native as columns_native
 from tests.examples import examples
 from tests.generated import strategies
@@ -120,8 +120,8 @@ def test_good_rows_that_are_left_over_take_their_places(name: str, monkeypatch: 
 
 def test_long_lists_of_few_rows_go_by_themselves(kernels: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows in step while there are enough of them; the last few with more entries than the rest do not hold up."""
-    monkeypatch.setattr(columns_lists, "PATIENCE", 5)
-    monkeypatch.setattr(columns_lists, "FEW", 3)
+    monkeypatch.setattr(columns_loops, "PATIENCE", 5)
+    monkeypatch.setattr(columns_loops, "FEW", 3)
     module = package("libfilemq")
     rows = [
         module.Icanhaz("/", cache=tuple((f"n{i}", "v") for i in range(count))).encode()
@@ -281,13 +281,14 @@ def test_octets_behind_a_null_are_nobodys_message() -> None:
 def test_kernels_of_another_version_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """What an older specwire left compiled, and what the user does not want."""
     source = Path(columns_native.__file__).with_name("kernels.pyx").read_text(encoding="utf-8")
-    assert f"\nVERSION = {columns_native.VERSION}\n" in source
+    assert f'\nBUILD = "{columns_native.BUILD}"\n' in source
     monkeypatch.delenv(PURE, raising=False)
-    compiled = SimpleNamespace(VERSION=columns_native.VERSION)
-    monkeypatch.setitem(sys.modules, "specwire.generated.columns.kernels", cast(Any, compiled))
-    assert columns_native.load() is compiled
-    compiled.VERSION -= 1
-    assert columns_native.load() is None
-    compiled.VERSION += 1
+    compiled = cast(Any, SimpleNamespace(BUILD=columns_native.BUILD))
+    monkeypatch.setitem(sys.modules, "specwire.generated.columns.kernels", compiled)
+    module = columns_native.__name__.replace("native", "kernels")
+    assert find_native(module, columns_native.BUILD) is compiled
+    monkeypatch.setattr(compiled, "BUILD", "0")
+    assert find_native(module, columns_native.BUILD) is None
+    monkeypatch.setattr(compiled, "BUILD", columns_native.BUILD)
     monkeypatch.setenv(PURE, "1")
-    assert columns_native.load() is None
+    assert find_native(module, columns_native.BUILD) is None

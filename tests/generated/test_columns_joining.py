@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -12,22 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specwire.generated.columns import joining as columns_joining
-from specwire.generated.columns.joining import joined
-from specwire.generated.columns.pieces import Block, Component, Numbers, Pieces, pieces_of, starts_of
+from specwire.generated.columns import native
+from specwire.generated.columns.arrow import starts_of
+from specwire.generated.columns.pieces import Block, Component, Numbers, Pieces, joined, pieces_of
+from tests.generated.column_agreement import column_build
 
-COMPILED = columns_joining._compiled()
-WAYS = ("arrow", "compiled")
-
-
-@contextmanager
-def joining(way: str) -> Iterator[None]:
-    """Join in one of the ways for a while."""
-    if way == "compiled" and COMPILED is None:
-        pytest.skip("columns.copying is not compiled, or not wanted")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(columns_joining, "_COPY", COMPILED if way == "compiled" else None)
-        yield
+WAYS = ("numpy", "compiled")
 
 
 def column(rows: list[bytes], kind: str) -> Component:
@@ -70,7 +58,7 @@ def components(draw: st.DrawFn) -> tuple[list[list[bytes]], list[Component]]:
 @given(drawn=components())
 def test_elements_behind_each_other(way: str, drawn: tuple[list[list[bytes]], list[Component]]) -> None:
     rows, made = drawn
-    with joining(way):
+    with column_build(way):
         assert joined(made, len(rows)).array().to_pylist() == [b"".join(row) for row in rows]
 
 
@@ -78,7 +66,7 @@ def test_elements_behind_each_other(way: str, drawn: tuple[list[list[bytes]], li
 def test_nothing_to_join(way: str) -> None:
     empty = pieces_of(pa.array([], pa.binary()))
     several: list[list[Component]] = [[], [empty], [empty, b"ab", Numbers(np.zeros(0, np.uint8), 3)]]
-    with joining(way):
+    with column_build(way):
         for made in several:
             assert joined(made, 0).array().to_pylist() == []
 
@@ -93,10 +81,10 @@ def test_the_compiled_join_reads_and_writes_nothing_outside(
     offsets: list[int], octets: bytes, size: Any
 ) -> None:
     """Offsets that leave their octets, go back, or have more octets than there is room for."""
-    if COMPILED is None:
-        pytest.skip("columns.copying is not compiled, or not wanted")
+    if native.KERNELS is None:
+        pytest.skip("the column kernels are not compiled here")
     with pytest.raises(ValueError, match="source"):
-        COMPILED(
+        native.KERNELS.join(
             [np.array(offsets, size)],
             [np.frombuffer(octets, np.uint8)],
             np.zeros(3, np.int32),

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pytest
 
-from specwire.generated.columns.readers import TextReader
-from specwire.generated.columns.runs import Run
+from specwire.generated.columns.reader import Reader
+from specwire.generated.plan import TakeText
 from tests.generated.column_agreement import FRAMES, column_build, counted_rows
 from tests.generated.vectors import package
 
@@ -109,14 +109,14 @@ def test_a_million_entries_in_one_row_are_not_a_million_steps(monkeypatch: pytes
     """One row of very many entries goes by itself after some steps."""
     module = package("libfilemq")
     steps = 0
-    read = TextReader.read
+    text = Reader.text
 
-    def counted(self: TextReader, run: Run) -> object:
+    def counted(self: Reader, op: TakeText) -> None:
         nonlocal steps
         steps += 1
-        return read(self, run)
+        text(self, op)
 
-    monkeypatch.setattr(TextReader, "read", counted)
+    monkeypatch.setattr(Reader, "text", counted)
     many = tuple((f"{i}", "") for i in range(20_000))
     rows = [module.Icanhaz("/", cache=many).encode(), *([module.Icanhaz("/").encode()] * 10)]
     with counted_rows() as seen:

@@ -479,6 +479,8 @@ def sized(type: ir.SizeType, octets: bytes) -> tuple[bytes, bytes]:
 def write(protocol: ir.Protocol, type: ir.Type, content: Content) -> bytes:
     """Return `content` as the wire has it."""
     match type:
+        case ir.PaddingType(octets=size, fill=fill):
+            return bytes.fromhex(fill) * size
         case ir.ConstantType():
             return type.octets
         case ir.VarintType() | ir.DigitsType():
@@ -666,7 +668,7 @@ def check(protocol: ir.Protocol, type: ir.Type, content: bytes) -> None:
                 right = right and int.from_bytes(content, type.order) in (0, 1)
         case ir.IntegerType(octets=octets, order=order, signed=signed):
             members = {value for one in protocol.enums if one.name == type.enum for _, value in one.members}
-            members |= set(type.values)
+            members = set() if type.open else members | set(type.values)
             right = len(content) == octets and (
                 not members or int.from_bytes(content, order, signed=signed) in members
             )

@@ -135,21 +135,37 @@ def words(type: ir.Type) -> str:
             named = (
                 f" named in {enum}" if enum else f" out of {', '.join(map(str, values))}" if values else ""
             )
-            return f"{kind} of {_octets(octets)}{named}"
+            named += " or another" * type.open
+            return f"{kind} of {_octets(octets)}{named}{_order(type)}" + ", signed" * type.signed
+        case ir.FloatType(octets=octets):
+            return f"floating-point number of {_octets(octets)}{_order(type)}"
+        case ir.BooleanType(octets=octets):
+            return f"boolean of {_octets(octets)}{_order(type)}"
+        case ir.VarintType(maximum=maximum, signed=signed, order=order):
+            return f"varint of at most {_octets(maximum)}, {order}-endian" + (f", {signed}" if signed else "")
+        case ir.DigitsType(base=base, minimum=minimum, maximum=maximum, signed=signed):
+            return f"number in {minimum} to {maximum} digits of base {base}" + ", signed" * signed
+        case ir.UuidType():
+            return f"UUID{_order(type)}"
+        case ir.CounterType(number=number, counts=counts, plus=plus):
+            return f"count of {' and '.join(counts)}" + f" plus {plus}" * bool(plus) + f", {words(number)}"
+        case ir.ChecksumType(number=number, algorithm=algorithm, over=over):
+            return f"{algorithm} of {' and '.join(over)}, {words(number)}"
         case ir.TextType():
             return _text(type)
         case ir.OctetsType(length=length, minimum=minimum, maximum=maximum):
             least = f", at least {minimum}" if minimum and length.kind != "fixed" else ""
             most = f", at most {maximum}" if maximum is not None and length.kind != "fixed" else ""
             return f"octets, {_length(length)}{least}{most}"
-        case ir.PaddingType(octets=octets, fill=fill):
-            return f"{_octets(octets)} of padding, written as {fill}"
+        case ir.PaddingType(octets=octets, fill=fill, multiple=multiple):
+            size = f"up to a multiple of {multiple} octets" if multiple else _octets(octets)
+            return f"{size} of padding, written as {fill}"
         case ir.SizeType(forms=forms):
             return "size of all that follows, in " + " or ".join(map(_form, forms))
         case ir.JsonType():
             return "JSON, to the end"
-        case ir.ListType(count_octets=count, element=element, minimum=minimum):
-            return f"list{_count(count, minimum)} of {words(element)}"
+        case ir.ListType(element=element):
+            return f"list{_count(type)} of {words(element)}"
         case ir.PairsType():
             return _pairs(type)
         case ir.RecordType(class_name=name):
@@ -172,24 +188,36 @@ def _pairs(type: ir.PairsType) -> str:
         inside = f"{words(type.name)}, divided at the {type.split} '='"
     else:
         inside = f"name ({words(type.name)}) and value ({words(type.value)})"
-    return f"dictionary{_count(type.count_octets, type.minimum)} of {inside}"
+    return f"dictionary{_count(type)} of {inside}"
 
 
 def _length(length: ir.Length) -> str:
     match length.kind:
         case "prefix":
-            return f"length in {_octets(length.octets)}"
+            return f"length in {_width(length.number, length.octets)}"
         case "fixed":
             return f"{_octets(length.octets)} long"
         case "rest":
-            return "to the end"
+            return f"to the last {_octets(length.octets)}" if length.octets else "to the end"
         case "until":
             return f"up to {length.until}"
+        case "counted":
+            return "counted"
 
 
-def _count(octets: int, minimum: int) -> str:
-    least = f", at least {minimum}" if minimum else ""
-    return (f", count in {_octets(octets)}" if octets else ", to the end") + least + ","
+def _order(type: ir.IntegerType | ir.FloatType | ir.BooleanType | ir.UuidType) -> str:
+    return ", little-endian" if type.order == "little" else ""
+
+
+def _count(type: ir.ListType | ir.PairsType) -> str:
+    least = f", at least {type.minimum}" if type.minimum else ""
+    end = ", counted" if type.counted else ", to the end"
+    count = f", count in {_width(type.number, type.count_octets)}"
+    return (count if type.count_octets else end) + least + ","
+
+
+def _width(number: ir.CountType | None, octets: int) -> str:
+    return _octets(octets) if number is None else words(number)
 
 
 def _form(form: ir.SizeForm) -> str:

@@ -63,6 +63,153 @@ CASES: list[tuple[str, ir.Type, ir.Type, list[tuple[str, str, Verdict, Verdict]]
      [("resized", "value", DEPENDS, YES)]),
 ]  # fmt: skip
 
+LITTLE = ir.IntegerType(2, order="little")
+LEB, BIG_ENDIAN_LEB = ir.VarintType(), ir.VarintType(order="big")
+NUMBERS: list[tuple[str, ir.Type, ir.Type, list[tuple[str, str, Verdict, Verdict]]]] = [
+    ("the order of octets", U16, LITTLE, [("retyped", "value", NO, NO)]),
+    ("the order of one octet", U8, ir.IntegerType(1, order="little"), [("retyped", "value", YES, YES)]),
+    (
+        "the order of the octets of values",
+        ir.IntegerType(2, values=(1, 2)),
+        ir.IntegerType(2, values=(1, 2), order="little"),
+        [("retyped", "value", NO, NO)],
+    ),
+    ("a sign", U16, ir.IntegerType(2, signed=True), [("retyped", "value", NO, NO)]),
+    (
+        "a wider number of another order",
+        U16,
+        ir.IntegerType(4, order="little"),
+        [("resized", "value", NO, NO)],
+    ),
+    ("an integer becomes a float", U32, ir.FloatType(4), [("retyped", "value", NO, NO)]),
+    ("a wider float", ir.FloatType(4), ir.FloatType(8), [("resized", "value", NO, NO)]),
+    (
+        "the order of a float",
+        ir.FloatType(8),
+        ir.FloatType(8, order="little"),
+        [("retyped", "value", NO, NO)],
+    ),
+    ("an integer becomes a boolean", U8, ir.BooleanType(), [("retyped", "value", YES, DEPENDS)]),
+    (
+        "values become a boolean",
+        ir.IntegerType(1, values=(0, 1)),
+        ir.BooleanType(),
+        [("retyped", "value", YES, YES)],
+    ),
+    ("an integer becomes a varint", U8, LEB, [("retyped", "value", NO, NO)]),
+    ("the order of a varint", LEB, BIG_ENDIAN_LEB, [("retyped", "value", NO, NO)]),
+    ("the sign of a varint", LEB, ir.VarintType(signed="zigzag"), [("retyped", "value", NO, NO)]),
+    ("a longer varint", ir.VarintType(maximum=4), LEB, [("retyped", "value", DEPENDS, YES)]),
+    ("the base of digits", ir.DigitsType(), ir.DigitsType(16), [("retyped", "value", NO, NO)]),
+    ("more digits", ir.DigitsType(maximum=5), ir.DigitsType(maximum=9), [("retyped", "value", DEPENDS, YES)]),
+    ("digits with a sign", ir.DigitsType(), ir.DigitsType(signed=True), [("retyped", "value", DEPENDS, YES)]),
+    (
+        "text becomes digits",
+        ir.TextType(ir.Length("fixed", 4)),
+        ir.DigitsType(10, 4, 4),
+        [("retyped", "value", YES, DEPENDS)],
+    ),
+    (
+        "octets become a UUID",
+        ir.OctetsType(ir.Length("fixed", 16)),
+        ir.UuidType(),
+        [("retyped", "value", YES, YES)],
+    ),
+    ("the order of a UUID", ir.UuidType(), ir.UuidType("little"), [("retyped", "value", NO, NO)]),
+    ("a counter is computed", U16, ir.CounterType(U16, ("body",)), [("retyped", "value", YES, DEPENDS)]),
+    (
+        "a wider counter",
+        ir.CounterType(U8, ("body",)),
+        ir.CounterType(U16, ("body",)),
+        [("resized", "value", NO, NO)],
+    ),
+    (
+        "the order of a counter",
+        ir.CounterType(U16, ("body",)),
+        ir.CounterType(LITTLE, ("body",)),
+        [("retyped", "value", NO, NO)],
+    ),
+    (
+        "a counter counts more",
+        ir.CounterType(U16, ("body",)),
+        ir.CounterType(U16, ("body", "tail")),
+        [("retyped", "value", NO, NO)],
+    ),
+    (
+        "a counter counts itself",
+        ir.CounterType(U16, ("body",)),
+        ir.CounterType(U16, ("body",), 2),
+        [("retyped", "value", NO, NO)],
+    ),
+    (
+        "a counter of a new name",
+        ir.CounterType(U16, ("body",)),
+        ir.CounterType(U16, ("load",)),
+        [("retyped", "value", DEPENDS, DEPENDS)],
+    ),
+    (
+        "a checksum is checked",
+        U32,
+        ir.ChecksumType(U32, "crc32", ("body",)),
+        [("retyped", "value", YES, DEPENDS)],
+    ),
+    (
+        "another checksum",
+        ir.ChecksumType(U32, "crc32", ("body",)),
+        ir.ChecksumType(U32, "crc32c", ("body",)),
+        [("retyped", "value", NO, NO)],
+    ),
+    (
+        "a counter becomes a checksum",
+        ir.CounterType(U16, ("body",)),
+        ir.ChecksumType(U16, "internet", ("body",)),
+        [("retyped", "value", DEPENDS, DEPENDS)],
+    ),
+    (
+        "a list is counted elsewhere",
+        ir.ListType(0, U8),
+        ir.ListType(0, U8, counted=True),
+        [("resized", "value", NO, NO)],
+    ),
+    (
+        "text is counted elsewhere",
+        ir.TextType(ir.Length("prefix", 1)),
+        ir.TextType(ir.Length("counted")),
+        [("resized", "value", NO, NO)],
+    ),
+    (
+        "octets before a trailer",
+        ir.OctetsType(ir.Length("rest", 4)),
+        ir.OctetsType(ir.Length("rest", 2)),
+        [("resized", "value", NO, NO)],
+    ),
+    (
+        "padding to a multiple",
+        ir.PaddingType(4),
+        ir.PaddingType(0, multiple=4),
+        [("resized", "value", NO, NO)],
+    ),
+]
+CASES += NUMBERS
+VARINT_LENGTH = ir.Length("prefix", 1, number=LEB)
+OPEN = ir.IntegerType(1, enum="kind", open=True)
+CASES += [
+    (
+        "a length in a varint",
+        ir.TextType(ir.Length("prefix", 1)),
+        ir.TextType(VARINT_LENGTH),
+        [("resized", "value", NO, NO)],
+    ),
+    (
+        "a count in a varint",
+        ir.ListType(1, U8),
+        ir.ListType(1, U8, number=LEB),
+        [("resized", "value", NO, NO)],
+    ),
+    ("an enumeration is opened", ir.IntegerType(1, enum="kind"), OPEN, [("retyped", "value", DEPENDS, YES)]),
+    ("any integer is an open enumeration", U8, OPEN, [("retyped", "value", YES, YES)]),
+]
+
 
 @pytest.mark.parametrize(
     ("old", "new", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]

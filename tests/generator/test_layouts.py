@@ -12,7 +12,7 @@ import math
 import struct
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -30,6 +30,7 @@ from specwire.generated.refusal import explain_decode
 from specwire.generator import ir
 from specwire.generator.packages import package_files
 from specwire.generator.pipeline import compile_protocol
+from specwire.generator.targets import choose_targets
 from tests.examples import examples
 from tests.generated import strategies
 from tests.generated.agreement import assert_agreement, layout_of, mutated, some_truncations
@@ -62,10 +63,12 @@ def home() -> Iterator[Path]:
 
 
 @contextmanager
-def generated(home: Path, protocol: ir.Protocol) -> Iterator[ModuleType]:
+def generated(
+    home: Path, protocol: ir.Protocol, targets: Sequence[str] | None = None
+) -> Iterator[ModuleType]:
     """The package that is generated for a protocol, imported under a name of its own for a while."""
     name = "random_layout"
-    for path, text in package_files([protocol]).items():
+    for path, text in package_files([protocol], choose_targets(targets)).items():
         file = home / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The compiled codec as it is emitted: what it reads like, and when it counts as another one."""
+"""Source of the compiled codec: its digest, and the representation of values."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from specwire.generator import ir
 from specwire.generator.emit import native
-from specwire.generator.emit.native_types import Slot
+from specwire.generator.emit.native_names import Member, Value
 from specwire.generator.pipeline import compile_protocol
+from specwire.generator.support.layout import Boolean, Coding, Digits, Float, Integer, Varint
+from specwire.generator.support.plan import Expect, Extent, Loop, Nest, Number, TakeOctets, TakeText
 from tests.generator.compiling import compiled
-from tests.generator.layouts import field
 from tests.house.repository import ROOT
 
 GRAMMAR = """
@@ -31,61 +31,9 @@ def source(folder: Path) -> str:
     return native.emit(compiled(folder, GRAMMAR).protocol)
 
 
-def body(text: str, head: str) -> list[str]:
-    """The lines of the function or class that begins with `head`, without those that are empty."""
-    lines = text[text.index(head) :].split("\n")[1:]
-    end = next(n for n, line in enumerate(lines) if line and not line.startswith(" "))
-    return [line.strip() for line in lines[:end] if line]
-
-
-def test_a_decoder_reads_like_one_of_ours(tmp_path: Path) -> None:
-    text = source(tmp_path)
-    assert body(text, "cdef object _decode_ping(") == [
-        "cdef Run run",
-        "cdef bytes frame",
-        "if count != 1:",
-        "return None",
-        "cdef Ping made = Ping.__new__(Ping)",
-        "frame = frame_at(frames, 0)",
-        "if frame is None:",
-        "return None",
-        "run = run_of(frame)",
-        "if left(&run) < 6:",
-        "return None",
-        'if not same(run.at, b"\\xaa\\x01", 2):',
-        "return None",
-        "made._number = number(run.at + 2, 4)",
-        "run.at += 6",
-        "if run.at != run.end:",
-        "return None",
-        "return made",
-    ]
-
-
-def test_an_encoder_makes_a_frame_of_fixed_size_in_one_piece(tmp_path: Path) -> None:
-    text = source(tmp_path).partition("cdef class Ping(")[2]
-    method = text.partition("    cdef list frames__(self):\n")[2].partition("\n\n")[0]
-    assert [line.strip() for line in method.split("\n")] == [
-        "cdef list made",
-        "cdef bytes frame",
-        "cdef uint8_t* start",
-        "frame = bytes_of(NULL, 6)",
-        "start = <uint8_t*>octets_of(frame)",
-        'memcpy(start, <const char*>b"\\xaa\\x01", 2)',
-        "put_number(start + 2, self._number, 4)",
-        "made = [frame]",
-        "return made",
-    ]
-
-
-def test_messages_are_told_apart_by_an_integer(tmp_path: Path) -> None:
-    lines = body(source(tmp_path), "cdef int _kind_of(")
-    assert lines[-5:] == ["if tag == 0xaa01:", "return 1", "elif tag == 0xaa02:", "return 2", "return 0"]
-
-
 def test_only_what_is_used_is_taken_from_others(tmp_path: Path) -> None:
     text = source(tmp_path)
-    assert "    split_prefixed,\n" in text
+    assert "    split,\n" in text
     assert "split_until" not in text
     assert "insert_size" not in text
 
@@ -128,32 +76,43 @@ def test_every_support_file_in_cython_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("type", "nullable", "kept_as"),
+    ("coding", "present", "c_type"),
     [
-        (ir.IntegerType(1), False, "uint8_t"),
-        (ir.IntegerType(3), False, "uint32_t"),
-        (ir.IntegerType(5), False, "uint64_t"),
-        (ir.IntegerType(4), True, "object"),
-        (ir.TextType(ir.Length("prefix", 1)), False, "object"),
+        (Integer(1), True, "uint8_t"),
+        (Integer(3), True, "uint32_t"),
+        (Integer(5), True, "uint64_t"),
+        (Integer(3, signed=True), True, "int32_t"),
+        (Varint(maximum=4), True, "uint32_t"),
+        (Varint(signed="zigzag"), True, "int64_t"),
+        (Digits(maximum=2), True, "uint8_t"),
+        (Digits(maximum=2, signed=True), True, "int8_t"),
+        (Digits(signed=True), True, "int64_t"),
+        (Float(8), True, "object"),
+        (Boolean(), True, "object"),
+        (Integer(4), False, "object"),
     ],
 )
-def test_integers_that_are_always_there_are_c_integers(type: ir.Type, nullable: bool, kept_as: str) -> None:
-    assert Slot(field("number", type, nullable=nullable), False).c_type == kept_as
+def test_integers_that_are_always_present_are_c_integers(coding: Coding, present: bool, c_type: str) -> None:
+    assert Member(Number("number", coding), present).c_type == c_type
 
 
-TEXT = ir.TextType(ir.Length("prefix", 1))
+TEXT = TakeText("[]", Extent("slot", slot="[]#"))
+COUNT = Number("[]#", Integer(1), ("[]",))
 
 
 @pytest.mark.parametrize(
-    ("type", "lazy"),
+    ("op", "held"),
     [
-        (ir.ListType(1, TEXT), True),
-        (ir.ListType(1, ir.ListType(1, ir.IntegerType(2))), True),
-        (ir.PairsType(1, TEXT, split="first"), True),
-        (ir.ListType(1, ir.RecordType("pair", "Pair", (field("number", ir.IntegerType(1)),))), False),
+        (Loop("items", (COUNT, TEXT), "items#"), True),
+        (Loop("items", (Loop("[]", (Number("[]", Integer(2)),), "[]#"),)), True),
+        (Loop("items", (COUNT, TEXT), "items#", pairs="first"), True),
+        (Loop("items", (TakeOctets("[]", Extent("fixed", 16), uuid="big"),)), True),
+        (Loop("items", (Nest("[]", "Pair"),), "items#"), False),
+        (Loop("items", (Number("[]", Varint()),)), False),
+        (Loop("items", (Number("[]", Digits()), Expect("", b" ", "' '"))), False),
         (TEXT, False),
     ],
 )
-def test_only_octets_that_are_written_as_they_were_read_are_kept(type: ir.Type, lazy: bool) -> None:
-    """A record can hold padding or a size of several forms: what it was read from is not what is written."""
-    assert Slot(field("items", type), False).is_lazy is lazy
+def test_only_octets_that_are_written_as_they_were_read_are_held(op: Value, held: bool) -> None:
+    """A varint can have more groups than needed, digits can begin with zeros, and a record can hold padding."""
+    assert Member(op, True).is_held is held

@@ -195,3 +195,65 @@ def test_boxes_and_groups_are_values() -> None:
         Box("count", 2, "size"),
         Group("a", (Box("a[…]", 1),), "(count times)"),
     )
+
+
+def test_numbers_that_count_and_check() -> None:
+    """A counter is named in the box of what it counts; numbers of variable size have their limits."""
+    number = ir.IntegerType(2, order="little")
+    fields = (
+        field("size", ir.CounterType(number, ("body",))),
+        field("number", ir.CounterType(ir.VarintType(maximum=3), ("items",), 1)),
+        field("items", ir.ListType(0, ir.FloatType(8), counted=True)),
+        field("body", ir.OctetsType(ir.Length("counted"))),
+        field("filler", ir.PaddingType(0, multiple=4)),
+        field("crc", ir.ChecksumType(ir.IntegerType(4), "crc32c", ("body", "items"))),
+    )
+    assert run_of(fields) == (
+        Box("size", 2, "size"),
+        Box("number", None, "size", "1 to 3 octets"),
+        Group("items", (Box("items[…]", 8),), "(number-1 times)"),
+        Box("body", None, note="size octets"),
+        Box("filler", None, "padding", "to a multiple of 4 octets"),
+        Box("crc", 4, "size"),
+    )
+    varint = ir.VarintType(maximum=2)
+    text = ir.TextType(ir.Length("prefix", 1, number=varint))
+    assert boxes_of("text", text) == (
+        Box("length", None, "size", "1 to 2 octets"),
+        Box("text", None, note="length octets"),
+    )
+    items = ir.ListType(1, ir.IntegerType(1), number=varint)
+    assert boxes_of("items", items)[0] == Box("count", None, "size", "1 to 2 octets")
+    assert [type_words(one.type) for one in fields] == [
+        "unsigned integer, little-endian: number of octets or items of body",
+        (
+            "unsigned integer, groups of 7 bits, last group most significant: "
+            "number of octets or items of items, plus 1"
+        ),
+        "list of floating-point number of 64 bits",
+        "octets",
+        "padding, written as 0x00",
+        "unsigned integer: crc32c checksum of body, items",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("type", "octets", "words"),
+    [
+        (ir.IntegerType(4, signed=True), "4", "signed integer"),
+        (ir.FloatType(4, "little"), "4", "floating-point number of 32 bits, little-endian"),
+        (ir.BooleanType(), "1", "boolean: 0 or 1"),
+        (
+            ir.VarintType(signed="zigzag"),
+            "1 to 10 octets",
+            "signed integer (zigzag), groups of 7 bits, last group most significant",
+        ),
+        (ir.DigitsType(16, 8, 8), "8", "unsigned integer in hexadecimal digits"),
+        (ir.DigitsType(signed=True), "1 to 20 digits", "signed integer in decimal digits"),
+        (ir.UuidType("little"), "16", "UUID, little-endian"),
+        (ir.OctetsType(ir.Length("rest", 4)), "to the last 4 octets", "octets"),
+    ],
+)
+def test_numbers_in_words(type: ir.Type, octets: str, words: str) -> None:
+    assert octets_words("value", type) == octets
+    assert type_words(type) == words

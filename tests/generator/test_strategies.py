@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -14,7 +15,6 @@ from specwire.generated.errors import DecodeError
 from specwire.generator import ir
 from specwire.generator.documents.importing import import_document
 from specwire.generator.documents.store import write_imported
-from specwire.generator.emit.strategies import emit
 from specwire.generator.pipeline import compile_protocol
 from tests.examples import examples
 from tests.generator.documents import write_document
@@ -104,37 +104,39 @@ def test_what_is_drawn_can_be_sent(home: Path, demo: ir.Protocol) -> None:
         check()
 
 
-def test_the_limits_that_are_written() -> None:
-    """The source says in a reader's words what a field may be."""
-    text = emit(
-        protocol(
-            (
-                named(
-                    1,
-                    "Limits",
-                    field("short", ir.TextType(ir.Length("prefix", 1))),
-                    field("name", ir.TextType(ir.Length("fixed", 8), padding="20")),
-                    field("line", ir.TextType(ir.Length("until", until="0d0a"), pattern=r"[\x21-\x7e]+")),
-                    field("some", ir.OctetsType(ir.Length("prefix", 2), 1, 9)),
-                    field("kind", ir.IntegerType(1, enum="kind")),
-                    field(
-                        "pairs", ir.PairsType(0, ir.TextType(ir.Length("prefix", 1)), split="last", minimum=2)
-                    ),
-                ),
+def test_values_keep_their_limits(home: Path) -> None:
+    """Fixed and largest sizes, padding, the end of a text, named values, the least number of items, a pattern."""
+    demo = protocol(
+        (
+            named(
+                1,
+                "Limits",
+                field("short", ir.TextType(ir.Length("prefix", 1))),
+                field("name", ir.TextType(ir.Length("fixed", 8), padding="20")),
+                field("line", ir.TextType(ir.Length("until", until="0d0a"), pattern=r"[\x21-\x7e]+")),
+                field("end", ir.ConstantType("0d0a")),
+                field("some", ir.OctetsType(ir.Length("prefix", 2), 1, 9)),
+                field("kind", ir.IntegerType(1, enum="kind")),
+                field("level", ir.IntegerType(2, signed=True)),
+                field("pairs", ir.PairsType(0, ir.TextType(ir.Length("prefix", 1)), split="last", minimum=2)),
             ),
-            ir.Selector(0, 3),
-        )
+        ),
+        ir.Selector(0, 3),
     )
-    lines = {line.strip() for line in text.splitlines()}
-    assert {
-        '"short": (short, _st.texts(most=255)),',
-        '"name": (name, _st.texts(exactly=8, padding=b" ")),',
-        '"line": (line, _st.texts(until=b"\\x0d\\x0a", pattern=_LINE, strict=strict)),',
-        '"some": (some, _st.octets(1, 9)),',
-        '"kind": (kind, _st.one_value_of((1, 2, 200))),',
-        "\"pairs\": (pairs, _st.lists(_st.divided('last', most=255), 2)),",
-        r'_LINE = rb"[\x21-\x7e]+"',
-    } <= {line.replace("b' '", 'b" "').replace("b'\\x0d\\x0a'", 'b"\\x0d\\x0a"') for line in lines}
+    with generated(home, demo) as package:
+
+        @CASES
+        @given(package.strategies.limits(strict=True))
+        def check(drawn: Any) -> None:
+            assert len(drawn.short.encode()) <= 255
+            assert len(drawn.name.encode()) <= 8 and not drawn.name.endswith(" ")
+            assert drawn.line and all("!" <= letter <= "~" for letter in drawn.line)
+            assert 1 <= len(drawn.some) <= 9
+            assert drawn.kind in (1, 2, 200)
+            assert -(2**15) <= drawn.level < 2**15
+            assert len(drawn.pairs) >= 2 and not any("=" in value for _, value in drawn.pairs)
+
+        check()
 
 
 @pytest.fixture(scope="module")

@@ -87,15 +87,11 @@ def test_one_name_for_what_messages_have_in_common(tmp_path: Path) -> None:
     assert {"groups", "groups.count", "groups.item", "headers.name", "headers.value"} <= set(found)
 
 
-def field(name: str, type: ir.Type) -> ir.Field:
-    return ir.Field(name, name, type, rule=None, line=0, doc="")
-
-
 def test_a_name_with_two_types_gets_its_message_in_front_and_a_taken_one_a_mark() -> None:
     message = ir.Message("ICANHAZ-OK", "ICANHAZ-OK", "IcanhazOk", "", 1, (), (), ())
     fields = Fields(compiled_zre())
     for type in (ir.IntegerType(1), ir.IntegerType(2), ir.IntegerType(1)):
-        fields.integer(field("size", type), type, "size", message)
+        fields.number(type, "size", message, "")
     fields.plain("text", "sender", message)
     rows = [row["name"] for row in fields.rows() if isinstance(row, dict)]
     assert rows == ["size", "icanhaz_ok.size", "sender_"]

@@ -16,7 +16,7 @@ import pytest
 from tests.house.repository import CODE, ROOT, is_support, product_files, python_files
 
 ONLY_IN = {
-    "construct": ("constructs", "construct_values"),
+    "construct": ("constructs", "construct_numbers", "construct_runs", "construct_values"),
     "numpy": ("columns", "arrow"),
     "pyarrow": ("columns", "arrow"),
     "pyspark": ("schema", "spark"),

@@ -47,8 +47,8 @@ class Group:
 Item = Box | Group
 
 
-def boxes_of(name: str, type: ir.Type) -> tuple[Item, ...]:
-    """Return the boxes of a value; `name` is its name on the page."""
+def boxes_of(name: str, type: ir.Type, counter: str = "") -> tuple[Item, ...]:
+    """Return the boxes of a value; `name` is its name on the page, `counter` is what counts it in the run."""
     match type:
         case ir.ConstantType():
             return (Box(f"{name} = {constant_text(type)}", len(type.octets), "constant"),)
@@ -56,22 +56,28 @@ def boxes_of(name: str, type: ir.Type) -> tuple[Item, ...]:
             sizes = {len(option.encode()) for option in options}
             octets = sizes.pop() if len(sizes) == 1 else None
             return (Box(name, octets, note=" or ".join(options)),)
-        case ir.IntegerType(octets=octets):
-            return (Box(name, octets),)
-        case ir.TextType(length=length):
-            return _sized(name, length)
-        case ir.OctetsType(length=length):
-            return _sized(name, length)
+        case ir.IntegerType() | ir.FloatType() | ir.BooleanType() | ir.VarintType() | ir.DigitsType():
+            return (_number(name, type),)
+        case ir.UuidType():
+            return (Box(name, 16),)
+        case ir.TextType(length=length) | ir.OctetsType(length=length):
+            return _sized(name, length, counter)
         case ir.JsonType():
             return (Box(name, None, note="to the end"),)
-        case ir.PaddingType(octets=octets, fill=fill):
+        case ir.PaddingType(octets=octets, fill=fill, multiple=0):
             return (Box(name, octets, "padding", f"filled with 0x{fill}"),)
+        case ir.PaddingType(multiple=multiple):
+            return (Box(name, None, "padding", f"to a multiple of {multiple} octets"),)
         case ir.SizeType(forms=forms):
             return _size(name, forms)
-        case ir.ListType(count_octets=count, element=element):
-            return _counted(name, count, boxes_of(_singular(name, element), element))
-        case ir.PairsType(count_octets=count):
-            return _counted(name, count, _pair(type))
+        case ir.CounterType(number=number):
+            return (_number(name, number, "size"),)
+        case ir.ChecksumType(number=number):
+            return (_number(name, number, "size"),)
+        case ir.ListType(element=element):
+            return _counted(name, ir.count_of(type), boxes_of(_singular(name, element), element), counter)
+        case ir.PairsType():
+            return _counted(name, ir.count_of(type), _pair(type), counter)
         case ir.RecordType(fields=fields):
             return (Group(name, run_of(fields)),)
         case ir.UnionType(options=options):
@@ -84,8 +90,14 @@ def boxes_of(name: str, type: ir.Type) -> tuple[Item, ...]:
 def run_of(fields: Iterable[ir.Field]) -> tuple[Item, ...]:
     """Return the boxes of consecutive fields."""
     found: list[Item] = []
+    fields = tuple(fields)
+    counters = {
+        field.type.counts[0]: field.name + f"-{field.type.plus}" * bool(field.type.plus)
+        for field in fields
+        if isinstance(field.type, ir.CounterType)
+    }
     for field in fields:
-        items = boxes_of(field.name, field.type)
+        items = boxes_of(field.name, field.type, counters.get(field.attribute, ""))
         found.extend((Group("", items, times="(optional)"),) if field.optional else items)
     return tuple(found)
 
@@ -131,14 +143,29 @@ def flat(items: Iterable[Item], path: str = "") -> tuple[Box, ...]:
     return tuple(found)
 
 
-def _sized(name: str, length: ir.Length) -> tuple[Box, ...]:
+def _number(name: str, type: ir.NumberType, kind: Kind = "value") -> Box:
+    match type:
+        case ir.IntegerType(octets=octets) | ir.FloatType(octets=octets) | ir.BooleanType(octets=octets):
+            return Box(name, octets, kind)
+        case ir.VarintType(maximum=maximum):
+            return Box(name, None, kind, f"1 to {maximum} octets")
+        case ir.DigitsType(minimum=minimum, maximum=maximum, signed=signed):
+            if minimum == maximum and not signed:
+                return Box(name, minimum, kind)
+            return Box(name, None, kind, f"{minimum} to {maximum} digits")
+
+
+def _sized(name: str, length: ir.Length, counter: str) -> tuple[Box, ...]:
     match length.kind:
         case "fixed":
             return (Box(name, length.octets),)
-        case "prefix":
-            return (Box("length", length.octets, "size"), Box(name, None, note="length octets"))
-        case "rest":
-            return (Box(name, None, note="to the end"),)
+        case "prefix" if length.prefix:
+            return (_number("length", length.prefix, "size"), Box(name, None, note="length octets"))
+        case "prefix" | "rest":
+            end = f"to the last {length.octets} octets" if length.octets else "to the end"
+            return (Box(name, None, note=end),)
+        case "counted":
+            return (Box(name, None, note=f"{counter} octets"),)
         case "until":
             return (Box(name, None, note=f"up to {length.until}"),)
         case _:
@@ -159,13 +186,17 @@ def _size_form(name: str, form: ir.SizeForm) -> tuple[Box, ...]:
     return ((Box(hex_text(tag), len(tag), "constant"),) if tag else ()) + integer
 
 
-def _counted(name: str, count: int, items: tuple[Item, ...]) -> tuple[Item, ...]:
+def _counted(
+    name: str, count: ir.CountType | None, items: tuple[Item, ...], counter: str
+) -> tuple[Item, ...]:
     match items:
         case (Group(items=inner, times="", alternatives=False),):
             items = inner  # one frame around a repetition is enough
-    if not count:
+    if counter:
+        return (Group(name, items, times=f"({counter} times)"),)
+    if count is None:
         return (Group(name, items, times="(as many as there are)"),)
-    return (Box("count", count, "size"), Group(name, items, times="(count times)"))
+    return (_number("count", count, "size"), Group(name, items, times="(count times)"))
 
 
 def _pair(type: ir.PairsType) -> tuple[Item, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import assert_never
 
 from specwire.generator import ir
 from specwire.generator.emit.reference.facts import Table
@@ -21,10 +20,13 @@ from specwire.generator.emit.tables import (
 )
 
 _TYPES: dict[Scalar, str] = {
+    "int8": "tinyint",
     "int16": "smallint",
     "int32": "int",
     "int64": "bigint",
     "uint64": "decimal(20,0)",
+    "float32": "float",
+    "float64": "double",
     "string": "string",
     "binary": "binary",
     "bool": "boolean",
@@ -61,10 +63,8 @@ def _type(kind: Kind) -> str:
             return _struct((column.name, column.kind) for column in inside)
         case Options(options=options):
             return _struct((option.name, option.struct) for option in options)
-        case "int16" | "int32" | "int64" | "uint64" | "string" | "binary" | "bool":
-            return _TYPES[kind]
-        case _:
-            assert_never(kind)
+        case scalar:
+            return _TYPES[scalar]
 
 
 def _struct(inside: Iterable[tuple[str, Kind]]) -> str:

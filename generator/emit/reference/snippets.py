@@ -76,7 +76,15 @@ def _value(type: ir.Type, protocol: ir.Protocol) -> str:
             return _record(type, protocol)
         case ir.UnionType(options=options):
             return _record(options[0], protocol)
-        case ir.ConstantType() | ir.PaddingType() | ir.SizeType():
+        case ir.FloatType():
+            return "1.5"
+        case ir.BooleanType():
+            return "True"
+        case ir.VarintType() | ir.DigitsType():
+            return "1"
+        case ir.UuidType():
+            return 'uuid.UUID("12345678-1234-5678-1234-567812345678")'
+        case ir.ConstantType() | ir.PaddingType() | ir.SizeType() | ir.CounterType() | ir.ChecksumType():
             return "…"
         case _:
             assert_never(type)

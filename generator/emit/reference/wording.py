@@ -19,8 +19,10 @@ def type_words(type: ir.Type) -> str:
             return f"always {constant_text(type)}" if type.octets else "always empty"
         case ir.KeywordType(options=options):
             return " or ".join(f"“{option}”" for option in options)
-        case ir.IntegerType():
-            return _integer(type)
+        case ir.IntegerType() | ir.FloatType() | ir.BooleanType() | ir.VarintType() | ir.DigitsType():
+            return _number(type)
+        case ir.UuidType(order=order):
+            return f"UUID{_little(order)}"
         case ir.TextType():
             return _text(type)
         case ir.OctetsType():
@@ -31,6 +33,11 @@ def type_words(type: ir.Type) -> str:
             return f"padding, written as 0x{fill}"
         case ir.SizeType():
             return "number of octets that follow in this frame or record"
+        case ir.CounterType(number=number, counts=counts, plus=plus):
+            more = f", plus {plus}" if plus else ""
+            return f"{_number(number)}: number of octets or items of {' and '.join(counts)}{more}"
+        case ir.ChecksumType(number=number, algorithm=algorithm, over=over):
+            return f"{_number(number)}: {algorithm} checksum of {', '.join(over)}"
         case ir.ListType(element=element, minimum=minimum):
             return f"list of {type_words(element)}{_at_least(minimum)}"
         case ir.PairsType(split=split, minimum=minimum):
@@ -96,7 +103,7 @@ def default_words(field: ir.Field, constants: tuple[ir.Constant, ...]) -> str:
             return "empty"
         case "":
             return "empty"
-        case int(value):
+        case int(value) | float(value):
             return str(value)
         case str(value):
             return f"“{value}”"
@@ -113,14 +120,36 @@ def _bits(mask: int, value: int, flags: tuple[ir.FlagBit, ...]) -> str:
     return " and ".join(wanted) or f"flags & 0x{mask:02x} = 0x{value:02x}"
 
 
+def _number(type: ir.NumberType) -> str:
+    match type:
+        case ir.IntegerType(octets=octets, order=order):
+            return _integer(type) + (_little(order) if octets > 1 else "")
+        case ir.FloatType(octets=octets, order=order):
+            return f"floating-point number of {8 * octets} bits{_little(order)}"
+        case ir.BooleanType(octets=octets, order=order):
+            return "boolean: 0 or 1" + (_little(order) if octets > 1 else "")
+        case ir.VarintType(order=order, signed=signed):
+            sign = f"signed integer ({signed})" if signed else "unsigned integer"
+            return (
+                f"{sign}, groups of 7 bits, {'last' if order == 'little' else 'first'} group most significant"
+            )
+        case ir.DigitsType(base=base, signed=signed):
+            digits = "decimal" if base == 10 else "hexadecimal"
+            return f"{'signed' if signed else 'unsigned'} integer in {digits} digits"
+
+
 def _integer(type: ir.IntegerType) -> str:
     if type.bitmask:
         return "bits"
     if type.enum:
-        return f"enumeration {type.enum}"
+        return f"enumeration {type.enum}" + (" or another value" if type.open else "")
     if type.values:
         return " or ".join(str(value) for value in type.values)
-    return "unsigned integer"
+    return "signed integer" if type.signed else "unsigned integer"
+
+
+def _little(order: ir.Order) -> str:
+    return ", little-endian" if order == "little" else ""
 
 
 def _text(type: ir.TextType) -> str:
@@ -147,7 +176,7 @@ def _sum(items: tuple[Item, ...]) -> str:
         if isinstance(item, Box):
             fixed += item.octets or 0
             if item.octets is None:
-                terms.append("length" if item.note == "length octets" else item.note or "variable")
+                terms.append(_term(item.note))
             continue
         inner = _sum(item.items) if not item.alternatives else " or ".join(_sum((i,)) for i in item.items)
         if not item.times and not item.alternatives and inner.isdigit():
@@ -157,8 +186,16 @@ def _sum(items: tuple[Item, ...]) -> str:
     return " + ".join([*([str(fixed)] if fixed or not terms else []), *terms])
 
 
+def _term(note: str) -> str:
+    """Return the size of a box whose number of octets varies: a name if another box has the number."""
+    number = note.removesuffix(" octets")
+    return number if number != note and " " not in number else note or "variable"
+
+
 def _times(inner: str, times: str) -> str:
     if not times:
         return f"({inner})"
-    word = {"(count times)": "count", "(optional)": "optional"}.get(times, "many")
-    return f"optional {inner}" if word == "optional" else f"{word} · ({inner})"
+    if times == "(optional)":
+        return f"optional {inner}"
+    counted = times.endswith(" times)")
+    return f"{times.removeprefix('(').removesuffix(' times)') if counted else 'many'} · ({inner})"

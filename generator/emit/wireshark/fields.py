@@ -36,14 +36,23 @@ class Fields:
         """Return the fields as the arguments with which the dissector creates them."""
         return [row | {"names": self._named(name)} for name, row in self._rows.items()]
 
-    def integer(self, field: ir.Field, type: ir.IntegerType, path: str, message: ir.Message) -> int:
-        """Return the number of an integer field; values of an enumeration have names."""
-        name, number = self._add(
-            path, message, kind="integer", octets=type.octets, doc=field.doc, hex=type.bitmask
-        )
+    def number(self, type: ir.NumberType, path: str, message: ir.Message, doc: str) -> int:
+        """Return the number of the field for a number; values of an enumeration have names."""
+        match type:
+            case ir.FloatType(octets=octets):
+                return self._add(path, message, kind="float", octets=octets, doc=doc)[1]
+            case ir.BooleanType(octets=octets):
+                return self._add(path, message, kind="boolean", octets=octets, doc=doc)[1]
+            case ir.VarintType(signed=signed) | ir.DigitsType(signed=signed):
+                signed = bool(signed) or None
+                return self._add(path, message, kind="integer", octets=WIDEST, signed=signed, doc=doc)[1]
+            case ir.IntegerType(octets=octets, enum=enum, bitmask=bitmask, signed=signed):
+                name, number = self._add(
+                    path, message, kind="integer", octets=octets, signed=signed or None, doc=doc, hex=bitmask
+                )
         names = self._names.setdefault(name, {})
-        if type.enum in self._enums:
-            names |= {value: member.lower() for member, value in self._enums[type.enum].members}
+        if enum in self._enums:
+            names |= {value: member.lower() for member, value in self._enums[enum].members}
         return number
 
     def bits(self, type: ir.IntegerType, path: str, message: ir.Message) -> list[int]:
@@ -84,7 +93,7 @@ class Fields:
     def plain(
         self, kind: str, path: str, message: ir.Message, doc: str = "", octets: int | None = None
     ) -> int:
-        """Return the number of a field of kind ``text``, ``octets``, ``group`` or counting ``integer``."""
+        """Return the number of a field of kind ``text``, ``octets``, ``uuid``, ``group`` or ``integer``."""
         return self._add(path, message, kind=kind, doc=doc, octets=octets)[1]
 
     def _add(self, path: str, message: ir.Message, *, doc: str, **row: Lua) -> tuple[str, int]:

@@ -1,30 +1,50 @@
-"""Layout of messages as Lua tables for the dissector: the twin of ``layout.py``.
+"""The plan of a protocol as Lua tables for the dissector, and how it shows the value in each slot.
 
-Octets are hexadecimal text. As in decoding, data that only ``strict`` needs is omitted.
+The dissector performs the operations of the plan. Their slots have the name and the rule of the
+field, for errors, and the number of the field in Wireshark. Like the plan, they come from the IR.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+import msgspec
+
 from specwire.generator import ir
-from specwire.generator.emit.python import announcing_bits, fixed_size
+from specwire.generator.emit.python import announcing_bits
 from specwire.generator.emit.wireshark.fields import WIDEST, Fields
 from specwire.generator.emit.wireshark.lua import Lua
 from specwire.generator.ir.dialogs import Dialog
 from specwire.generator.passes.shapes import takes_sender, weight
+from specwire.generator.plan import plan_of
 from specwire.generator.plan.layouts import selected
+from specwire.generator.support.plan import (
+    ITEM,
+    NAME,
+    VALUE,
+    MessagePlan,
+    Number,
+    Part,
+    RecordPlan,
+    fixed_octets,
+    hidden,
+    operations,
+)
 
 Table = dict[str, Lua]
+
+_STRICT = frozenset(("letter", "pattern"))
+"""Keys of the plan that only strict decoding needs."""
 
 
 def protocol_table(protocol: ir.Protocol) -> Table:
     """Return the table with everything that a dissector needs for a protocol."""
     fields = Fields(protocol)
+    plan = plan_of(protocol)
     patterned = any(selector.pattern for selector in protocol.selectors)
     messages = [
-        _Messages(protocol, fields, message).table(message.tags if patterned else ())
-        for message in protocol.messages
+        _Messages(protocol, fields, message, ops).table(message.tags if patterned else ())
+        for message, ops in zip(protocol.messages, plan.messages, strict=True)
     ]
     return {
         "name": protocol.name,
@@ -44,6 +64,7 @@ def protocol_table(protocol: ir.Protocol) -> Table:
         "dialogs": [_dialog(dialog, protocol) for dialog in protocol.dialogs if dialog.key],
         "fields": fields.rows(),
         "messages": messages,
+        "records": {record.class_name: spelled(record) for record in plan.records},
     }
 
 
@@ -122,145 +143,116 @@ def _spellings(type: ir.Type) -> list[str]:
 class _Messages:
     """Builder of the table of one message; adds the fields that it shows to `fields`."""
 
-    def __init__(self, protocol: ir.Protocol, fields: Fields, message: ir.Message) -> None:
+    def __init__(self, protocol: ir.Protocol, fields: Fields, message: ir.Message, plan: MessagePlan) -> None:
         self._protocol = protocol
         self._fields = fields
         self._message = message
+        self._plan = plan
 
     def table(self, patterns: tuple[str, ...]) -> Table:
-        """Return the message: how it is identified, and its parts."""
+        """Return how the message is identified, what its parts do, and how its slots are shown."""
         message = self._message
-        needed = list(_required_after(message.parts))
         return {
             "name": message.name,
             "senders": message.senders,
             "tags": [[piece.hex() for piece in tag] for tag in selected(message, self._protocol)],
             "patterns": patterns,
-            "flags": self._flags(),
-            "parts": [self._part(part, after) for part, after in zip(message.parts, needed, strict=True)],
+            "flags": _flags(self._plan.parts),
+            "slots": self._frames(),
+            "parts": list(self._parts()),
         }
 
-    def _flags(self) -> Table | None:
-        """Return the position of the octet whose bits announce parts."""
-        parts = self._message.parts
-        for position, part in enumerate(parts):
-            at = 0
-            for field in part.fields if isinstance(part, ir.Frame) else ():
-                if isinstance(field.type, ir.IntegerType) and field.type.bitmask:
-                    rule = field.rule or self._message.name
-                    return {
-                        "part": position,
-                        "last": position == len(parts) - 1,
-                        "at": at,
-                        "name": field.name,
-                        "rule": rule,
-                    }
-                at += fixed_size(field.type) or 0
-        return None
+    def _parts(self) -> Iterator[Table]:
+        """Yield each part: its operations, the slot of its only field, the frames needed `after` it."""
+        after = _required_after(self._message.parts)
+        for part, op, behind in zip(self._message.parts, self._plan.parts, after, strict=True):
+            inside = _inside(part)
+            presence = {"kind": op.presence.kind, "mask": op.presence.mask, "value": op.presence.value}
+            slot = inside[0].attribute if len(inside) == 1 else None
+            yield spelled(op) | {"presence": presence, "slot": slot, "after": behind}
 
-    def _part(self, part: ir.Part, after: int) -> Table:
-        if isinstance(part, ir.Rest):
-            return {"kind": "rest", "name": part.name, "fields": [self._field(part.field)]}
-        kind = "frame" if isinstance(part, ir.Frame) else "stack"
-        fields = part.fields if isinstance(part, ir.Frame) else (part.field,)
-        table: Table = {"kind": kind, "name": part.name, **_presence(part.presence), "after": after}
-        return table | {"fields": [self._field(field) for field in fields]}
+    # Slots
 
-    def _field(self, field: ir.Field, path: str = "", owner: str = "") -> Table:
-        path = f"{path}.{field.name}" if path else field.name
-        return {
-            "name": field.name,
-            "rule": field.rule or owner or self._message.name,
-            "optional": field.optional or None,
-            "type": self._type(field, field.type, path),
-        }
+    def _frames(self) -> Table:
+        """Return the slots of all frames; frames with one value each have it in the slot of an item."""
+        found: Table = {}
+        for part in self._message.parts:
+            if isinstance(part, ir.Frame):
+                found |= self._slots(part.fields)
+                continue
+            field = part.field
+            items = self._values(ITEM, field, field.type, field.name)
+            rule = field.rule or self._message.name
+            found[field.attribute] = {"name": field.name, "rule": rule, "slots": items}
+        return found
 
-    def _type(self, field: ir.Field, type: ir.Type, path: str) -> Table:
-        message, fields = self._message, self._fields
+    def _slots(self, fields: Iterable[ir.Field], path: str = "", owner: str = "") -> Table:
+        """Return the slots of a run: name and rule of the field, and how its value is shown."""
+        found: Table = {}
+        for field in fields:
+            inner = f"{path}.{field.name}" if path else field.name
+            slot = field.attribute
+            values = self._values(slot, field, field.type, inner)
+            rule = field.rule or owner or self._message.name
+            found |= values | {slot: {"name": field.name, "rule": rule, **values[slot]}}
+        return found
+
+    def _values(self, slot: str, field: ir.Field, type: ir.Type, path: str) -> dict[str, Table]:
+        """Return how the value in a slot is shown, and the count in its hidden slot."""
+        found = {slot: self._shown(field, type, path)}
+        if isinstance(type, ir.ListType | ir.PairsType) and (count := ir.count_of(type)):
+            shown = self._fields.number(count, f"{path}.count", self._message, "Entries that follow.")
+            found[hidden(slot)] = {"show": shown, "given": _is_given(count)}
+        return found
+
+    def _plain(self, kind: str, path: str, doc: str = "", octets: int | None = None) -> int:
+        return self._fields.plain(kind, path, self._message, doc, octets)
+
+    def _shown(self, field: ir.Field, type: ir.Type, path: str) -> Table:
         match type:
             case ir.ConstantType():
-                words = (
-                    repr(type.text) if type.text is not None else f"0x{type.hex}" if type.hex else "nothing"
-                )
-                number = type.number is not None and type.text is None and 0 < len(type.octets) <= WIDEST
-                shown = fields.constant(type, path, message, field.doc)
-                return {
-                    "kind": "constant",
-                    "octets": type.hex,
-                    "words": words,
-                    "text": type.text,
-                    "number": number or None,
-                    "field": shown,
-                }
-            case ir.KeywordType(options=options):
-                spelled = [option.encode().hex() for option in options]
-                return {
-                    "kind": "keyword",
-                    "options": spelled,
-                    "field": fields.plain("text", path, message, field.doc),
-                }
-            case ir.PaddingType(octets=octets):
-                return {
-                    "kind": "padding",
-                    "octets": octets,
-                    "field": fields.plain("octets", path, message, field.doc),
-                }
+                return self._constant(field, type, path)
+            case ir.KeywordType():
+                return {"as": "text", "show": self._plain("text", path, field.doc)}
+            case ir.PaddingType():
+                return {"show": self._plain("octets", path, field.doc)}
             case ir.SizeType(forms=forms):
-                return {
-                    "kind": "size",
-                    "forms": [{"tag": form.tag, "octets": form.octets} for form in _tagged_first(forms)],
-                    "fields": self._sizes(forms, path),
-                }
-            case ir.IntegerType():
-                return self._integer(field, type, path)
-            case ir.TextType():
-                return self._text(field, type, path)
-            case ir.OctetsType():
-                shown = fields.plain("octets", path, message, field.doc)
-                limits: Table = {
-                    "minimum": type.minimum,
-                    "maximum": type.maximum,
-                    "json": field.content == "json" or None,
-                }
-                return {"kind": "octets", "span": _span(type.length), **limits, "field": shown}
+                return {"shows": self._sizes(forms, path)}
+            case ir.CounterType(number=number) | ir.ChecksumType(number=number):
+                return self._number(field, number, path)
+            case ir.IntegerType() | ir.FloatType() | ir.BooleanType() | ir.VarintType() | ir.DigitsType():
+                return self._number(field, type, path)
+            case ir.UuidType():
+                return {"show": self._plain("uuid", path, field.doc)}
+            case ir.TextType() | ir.OctetsType():
+                kind = "text" if isinstance(type, ir.TextType) else "octets"
+                return {"show": self._plain(kind, path, field.doc), "json": field.content == "json" or None}
             case ir.JsonType():
-                return {"kind": "json", "field": fields.plain("text", path, message, field.doc)}
-            case ir.ListType():
-                return self._list(field, type, path)
+                return {"show": self._plain("text", path, field.doc)}
+            case ir.ListType(element=element):
+                items = self._values(ITEM, field, element, f"{path}.item")
+                return {"show": self._plain("group", path, field.doc), "slots": items}
             case ir.PairsType():
                 return self._pairs(field, type, path)
             case ir.RecordType():
                 return self._record(field, type, path)
-            case ir.UnionType(options=options, tags=tags):
-                records = [self._record(field, option, path) for option in options]
-                return {
-                    "kind": "union",
-                    "options": [
-                        {"tag": tag, "record": record} for tag, record in zip(tags, records, strict=True)
-                    ],
-                }
+            case ir.UnionType(options=options):
+                return {"options": {one.class_name: self._record(field, one, path) for one in options}}
 
-    def _sizes(self, forms: Iterable[ir.SizeForm], path: str) -> list[Lua]:
-        """Return a field for each width; the first has the plain name."""
-        widths = dict.fromkeys(form.octets for form in forms)
-        names = {width: path if number == 0 else f"{path}_{width}" for number, width in enumerate(widths)}
-        doc = "Octets that follow."
-        return [
-            self._fields.plain("integer", names[form.octets], self._message, doc, form.octets)
-            for form in _tagged_first(forms)
-        ]
+    def _constant(self, field: ir.Field, type: ir.ConstantType, path: str) -> Table:
+        number = type.number is not None and 0 < len(type.octets) <= WIDEST
+        kind = "text" if type.text is not None else "number" if number else "octets"
+        shown = self._fields.constant(type, path, self._message, field.doc)
+        return {"as": kind, "text": type.text, "show": shown}
 
-    def _integer(self, field: ir.Field, type: ir.IntegerType, path: str) -> Table:
-        enum = next((enum for enum in self._protocol.enums if enum.name == type.enum), None)
-        members = [value for _, value in enum.members] if enum else list(type.values)
+    def _number(self, field: ir.Field, type: ir.NumberType, path: str) -> Table:
+        integer = type if isinstance(type, ir.IntegerType) else None
         return {
-            "kind": "integer",
-            "octets": type.octets,
-            "members": [str(value) for value in members] or None,
             "unit": field.unit,
             "sentinels": self._sentinels(field),
-            "field": self._fields.integer(field, type, path, self._message),
-            "bits": self._fields.bits(type, path, self._message) or None,
+            "show": self._fields.number(type, path, self._message, field.doc),
+            "bits": (self._fields.bits(integer, path, self._message) or None) if integer else None,
+            "given": _is_given(type),
         }
 
     def _sentinels(self, field: ir.Field) -> Table | None:
@@ -268,63 +260,77 @@ class _Messages:
         values = {constant.name: constant.value for constant in self._protocol.constants}
         return {f"n{values[name]}": name.lower() for name in field.sentinels} or None
 
-    def _text(self, field: ir.Field, type: ir.TextType, path: str) -> Table:
-        return {
-            "kind": "text",
-            "span": _span(type.length),
-            "terminated": type.terminated or None,
-            "padding": type.padding,
-            "json": field.content == "json" or None,
-            "field": self._fields.plain("text", path, self._message, field.doc),
-        }
-
-    def _list(self, field: ir.Field, type: ir.ListType, path: str) -> Table:
-        return {
-            "kind": "list",
-            **self._counted(field, type, path),
-            "element": self._type(field, type.element, f"{path}.item"),
-        }
-
-    def _counted(self, field: ir.Field, type: ir.ListType | ir.PairsType, path: str) -> Table:
-        message, octets = self._message, type.count_octets
-        count = (
-            self._fields.plain("integer", f"{path}.count", message, "Entries that follow.", octets)
-            if octets
-            else None
-        )
-        shown = self._fields.plain("group", path, message, field.doc)
-        return {"count_octets": octets, "minimum": type.minimum, "field": shown, "count": count}
+    def _sizes(self, forms: tuple[ir.SizeForm, ...], path: str) -> list[Lua]:
+        """Return a field for each form; that of the first width has the plain name."""
+        widths = dict.fromkeys(form.octets for form in forms)
+        names = {width: path if number == 0 else f"{path}_{width}" for number, width in enumerate(widths)}
+        return [
+            self._plain("integer", names[form.octets], "Octets that follow.", form.octets) for form in forms
+        ]
 
     def _pairs(self, field: ir.Field, type: ir.PairsType, path: str) -> Table:
-        table = {"kind": "pairs", **self._counted(field, type, path), "rule": type.rule, "split": type.split}
-        table["name"] = self._type(field, type.name, f"{path}.name")
         if type.value is None:
-            return table | {"value_field": self._fields.plain("text", f"{path}.value", self._message)}
-        return table | {"value": self._type(field, type.value, f"{path}.value")}
+            item: Table = {"show": self._plain("text", f"{path}.name", field.doc)}
+            items: dict[str, Table] = {ITEM: item | {"value_show": self._plain("text", f"{path}.value")}}
+        else:
+            items = self._values(NAME, field, type.name, f"{path}.name")
+            items |= self._values(VALUE, field, type.value, f"{path}.value")
+        return {"show": self._plain("group", path, field.doc), "slots": items}
 
     def _record(self, field: ir.Field, type: ir.RecordType, path: str) -> Table:
-        members = [self._field(inner, path, type.rule or "") for inner in type.fields]
-        shown = self._fields.plain("group", path, self._message, field.doc)
-        return {"kind": "record", "name": type.name, "rule": type.rule, "members": members, "field": shown}
+        slots = self._slots(type.fields, path, type.rule or "")
+        return {"show": self._plain("group", path, field.doc), "label": type.name, "slots": slots}
 
 
-def _tagged_first(forms: Iterable[ir.SizeForm]) -> list[ir.SizeForm]:
-    """Return the forms, with one without a tag last, as it applies if no tag matches."""
-    return sorted(forms, key=lambda form: not form.tag)
+def _is_given(type: ir.NumberType) -> bool | None:
+    """Return whether Wireshark cannot read the number itself."""
+    return isinstance(type, ir.VarintType | ir.DigitsType) or None
 
 
-def _span(length: ir.Length) -> Table:
-    return {"kind": length.kind, "octets": length.octets, "ending": length.until or None}
+def spelled(op: Part | RecordPlan) -> Table:
+    """Return a part or record of the plan as a table, without defaults and what only ``strict`` needs.
+
+    Octets are hexadecimal text, and allowed values decimal text, because Lua's numbers may be too
+    narrow. The dissector checks each operation, so those in `Fixed` are not grouped.
+    """
+    builtins: dict[str, object] = msgspec.to_builtins(op, builtin_types=(bytes,))
+    return {key: _spelled(key, value) for key, value in builtins.items() if key not in _STRICT}
 
 
-def _presence(presence: ir.Presence) -> Table:
-    match presence:
-        case ir.Always(mask=mask, value=value):
-            return {"presence": "always", "mask": mask, "value": value}
-        case ir.Announced(mask=mask, value=value):
-            return {"presence": "announced", "mask": mask, "value": value}
-        case ir.Counted():
-            return {"presence": "counted", "mask": 0, "value": 0}
+def _spelled(key: str, value: object) -> Lua:
+    match value:
+        case bytes():
+            return value.hex()
+        case dict():
+            return {str(key): _spelled(key, item) for key, item in value.items() if key not in _STRICT}
+        case list() | tuple() if key == "members":
+            return [str(member) for member in value]
+        case list() | tuple():
+            return [_spelled("", item) for part in value for item in _ungrouped(part)]
+    assert value is None or isinstance(value, str | int)
+    return value
+
+
+def _ungrouped(item: object) -> Iterable[object]:
+    if isinstance(item, dict) and item.get("op") == "fixed":
+        yield from item["body"]
+    else:
+        yield item
+
+
+def _flags(parts: tuple[Part, ...]) -> Table | None:
+    """Return the position of the octet whose bits announce parts."""
+    for position, part in enumerate(parts):
+        at = 0
+        for op in operations(part.body):
+            if isinstance(op, Number) and op.flags:
+                return {"part": position, "last": position == len(parts) - 1, "at": at, "slot": op.slot}
+            at += fixed_octets(op) or 0
+    return None
+
+
+def _inside(part: ir.Part) -> tuple[ir.Field, ...]:
+    return part.fields if isinstance(part, ir.Frame) else (part.field,)
 
 
 def _required_after(parts: tuple[ir.Part, ...]) -> Iterator[int]:

@@ -1,8 +1,9 @@
 """Columns before they become Arrow arrays: positions and numbers of the rows that have them.
 
 A column can be spread over more slots, for rows of other messages or absent records; only positions
-move. `build` creates the Arrow array. Only then are octets copied and texts checked. It also
-returns the slots whose texts are doubtful; if there are any, the array must not be used.
+move. `build` creates the Arrow array of a type. Only then are octets copied and texts checked. It
+also returns the mask of slots whose texts are doubtful: octets that are not UTF-8, or a NUL inside. If
+there are any, the array must not be used.
 """
 
 from __future__ import annotations
@@ -16,32 +17,39 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from specwire.generated.columns import native
-from specwire.generated.columns.arrow import ArrowType, bitmap, buffer_of, nulls_of, numbers_in, taken
-from specwire.generated.columns.frames import Mask, Octets, Positions
-from specwire.generated.columns.texts import holds_nul, not_utf8
+from specwire.generated.columns.arrow import (
+    ArrowType,
+    Mask,
+    Octets,
+    Positions,
+    bitmap,
+    buffer_of,
+    either,
+    nulls_of,
+    numbers_in,
+    starts_of,
+    taken,
+)
 
 Built: TypeAlias = "tuple[pa.Array[Any], Mask | None]"
-"""An array, and the mask of doubtful slots."""
+"""An array, and the mask of doubtful slots (None: none)."""
 
 
 class Column(Protocol):
-    """Values of some slots, for a column of Arrow type `type`."""
-
-    @property
-    def type(self) -> ArrowType: ...
+    """Values of some slots."""
 
     def spread(self, slots: Positions, count: int) -> Column:
         """Return a column of `count` slots that has these values in `slots` and null elsewhere."""
         ...
 
-    def build(self) -> Built:
-        """Return the Arrow array and the mask of doubtful slots."""
+    def build(self, type: ArrowType) -> Built:
+        """Return the array of a type, and the mask of doubtful slots."""
         ...
 
 
 def spread(column: Column, slots: Positions, count: int) -> Column:
-    """Return `column` spread over `slots` of `count`; the column itself if no slot is missing."""
-    return column.spread(slots, count) if len(slots) else Nulls(count, column.type)
+    """Return `column` spread over `slots` of `count`; nulls if there are no slots."""
+    return column.spread(slots, count) if len(slots) else Nulls(count)
 
 
 def scattered(values: NDArray[Any], slots: Positions, count: int) -> NDArray[Any]:
@@ -62,35 +70,36 @@ class Nulls:
     """Null in every slot."""
 
     count: int
-    type: ArrowType
 
     def spread(self, slots: Positions, count: int) -> Nulls:
         """See `Column`."""
-        return Nulls(count, self.type)
+        return Nulls(count)
 
-    def build(self) -> Built:
+    def build(self, type: ArrowType) -> Built:
         """See `Column`."""
-        return nulls_of(self.type, self.count), None
+        return nulls_of(type, self.count), None
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Integers. `valid` is None if no slot is null; this holds for the other classes too."""
+    """Integers, floats or booleans. `valid` is None if no slot is null, here and below."""
 
     values: NDArray[Any]
-    type: ArrowType
     valid: Mask | None = None
 
     def spread(self, slots: Positions, count: int) -> Numbers:
         """See `Column`."""
-        return Numbers(scattered(self.values, slots, count), self.type, _there(self.valid, slots, count))
+        return Numbers(scattered(self.values, slots, count), _there(self.valid, slots, count))
 
-    def build(self) -> Built:
+    def build(self, type: ArrowType) -> Built:
         """See `Column`."""
-        found = np.empty(len(self.values), storage(self.type))
-        store(found, slice(None), self.values)
+        if pa.types.is_boolean(type):
+            found = np.packbits(self.values, bitorder="little")
+        else:
+            found = np.empty(len(self.values), storage(type))
+            store(found, slice(None), self.values)
         buffers = [bitmap(self.valid), buffer_of(found)]
-        return pa.Array.from_buffers(self.type, len(found), buffers), None
+        return pa.Array.from_buffers(type, len(self.values), buffers), None
 
 
 WIDE = np.dtype([("low", "<u8"), ("high", "<u8")])
@@ -98,12 +107,12 @@ WIDE = np.dtype([("low", "<u8"), ("high", "<u8")])
 
 
 def storage(type: ArrowType) -> np.dtype[Any]:
-    """Return the numpy type that stores the values of an integer column."""
-    return WIDE if pa.types.is_decimal(type) else np.dtype(f"i{type.bit_width // 8}")
+    """Return the numpy type that stores the values of a column of numbers."""
+    return WIDE if pa.types.is_decimal(type) else np.dtype(type.to_pandas_dtype())
 
 
 def store(array: NDArray[Any], where: Any, values: NDArray[Any]) -> None:
-    """Store integers in an array whose type `storage` returned."""
+    """Store numbers in an array whose type `storage` returned."""
     if array.dtype == WIDE:
         array["low"][where] = values
         array["high"][where] = 0
@@ -119,34 +128,22 @@ class Slices:
     buffer: pa.Buffer
     start: Positions
     size: Positions
-    text: bool
     ended: bool = False
     """Texts must not contain NUL."""
     valid: Mask | None = None
 
-    @property
-    def type(self) -> ArrowType:
-        """See `Column`."""
-        return pa.string() if self.text else pa.binary()
-
     def spread(self, slots: Positions, count: int) -> Slices:
         """See `Column`."""
         start, size = scattered(self.start, slots, count), scattered(self.size, slots, count)
-        valid = _there(self.valid, slots, count)
-        return Slices(self.octets, self.buffer, start, size, self.text, self.ended, valid)
+        return Slices(self.octets, self.buffer, start, size, self.ended, _there(self.valid, slots, count))
 
-    def build(self) -> Built:
+    def build(self, type: ArrowType) -> Built:
         """See `Column`."""
         offsets, data, plain = copied(self.octets, self.buffer, self.start, self.size)
         buffers = [bitmap(self.valid), buffer_of(offsets), buffer_of(data)]
-        array = pa.Array.from_buffers(self.type, len(self.start), buffers)
-        doubt = None if plain or not self.text else not_utf8(data, offsets)
+        array = pa.Array.from_buffers(type, len(self.start), buffers)
+        doubt = None if plain or not pa.types.is_string(type) else not_utf8(data, offsets)
         return array, either(doubt, holds_nul(data, offsets)) if self.ended else doubt
-
-
-def either(one: Mask | None, other: Mask | None) -> Mask | None:
-    """Return the union of two masks."""
-    return other if one is None else one if other is None else one | other
 
 
 def copied(
@@ -177,21 +174,19 @@ class Many:
 
     counts: Positions
     elements: Column
-    type: ArrowType
     valid: Mask | None = None
 
     def spread(self, slots: Positions, count: int) -> Many:
         """See `Column`."""
         counts = scattered(self.counts, slots, count)
-        return Many(counts, self.elements, self.type, _there(self.valid, slots, count))
+        return Many(counts, self.elements, _there(self.valid, slots, count))
 
-    def build(self) -> Built:
+    def build(self, type: ArrowType) -> Built:
         """See `Column`."""
-        elements, doubt = self.elements.build()
-        offsets = np.zeros(len(self.counts) + 1, np.int32)
-        np.cumsum(self.counts, out=offsets[1:])
+        elements, doubt = self.elements.build(type.value_type)
+        offsets = starts_of(self.counts).astype(np.int32)
         buffers = [bitmap(self.valid), buffer_of(offsets)]
-        array = pa.Array.from_buffers(self.type, len(self.counts), buffers, children=[elements])
+        array = pa.Array.from_buffers(type, len(self.counts), buffers, children=[elements])
         if doubt is not None:
             owners = np.searchsorted(offsets, np.flatnonzero(doubt), "right") - 1
             doubt = np.zeros(len(self.counts), bool)
@@ -201,53 +196,76 @@ class Many:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """Records: one column for each field."""
+    """Records: one column for each field. A class without fields has one that is always true."""
 
     count: int
-    columns: tuple[Column, ...]
-    type: ArrowType
+    columns: Sequence[Column]
     valid: Mask | None = None
 
     def spread(self, slots: Positions, count: int) -> Struct:
         """See `Column`."""
-        columns = tuple(spread(column, slots, count) for column in self.columns)
-        return Struct(count, columns, self.type, _there(self.valid, slots, count))
+        columns = [spread(column, slots, count) for column in self.columns]
+        return Struct(count, columns, _there(self.valid, slots, count))
 
-    def build(self) -> Built:
+    def build(self, type: ArrowType) -> Built:
         """See `Column`."""
-        arrays, doubt = build_all(self.columns)
-        array = pa.Array.from_buffers(self.type, self.count, [bitmap(self.valid)], children=arrays)
-        return array, doubt
+        arrays: list[pa.Array[Any]] = []
+        doubt: Mask | None = None
+        for number, column in enumerate(self.columns or [present(self.count)]):
+            array, found = column.build(type.field(number).type)
+            arrays.append(array)
+            doubt = either(doubt, found)
+        return pa.Array.from_buffers(type, self.count, [bitmap(self.valid)], children=arrays), doubt
 
 
-def build_all(columns: Sequence[Column]) -> tuple[list[pa.Array[Any]], Mask | None]:
-    """Return the arrays of columns that cover the same slots, and the mask of doubtful slots."""
-    arrays: list[pa.Array[Any]] = []
-    doubt: Mask | None = None
-    for column in columns:
-        array, found = column.build()
-        arrays.append(array)
-        doubt = either(doubt, found)
-    return arrays, doubt
+def present(count: int) -> Numbers:
+    """Return the column of a class without fields: always true."""
+    return Numbers(np.ones(count, bool))
 
 
-@dataclass(frozen=True, slots=True)
-class Present:
-    """Column of a class without fields: always true."""
+def not_utf8(octets: Octets, offsets: NDArray[Any]) -> Mask | None:
+    """Return the mask of texts that are not UTF-8, None if all are."""
+    if not len(octets) or int(octets.max()) < 0x80:
+        return None
+    doubt = _begin_within(octets, offsets)
+    at, end = int(offsets[0]), int(offsets[-1])
+    view = octets.data
+    while at < end:
+        try:
+            str(view[at:end], "utf-8")
+            break
+        except UnicodeDecodeError as error:
+            slot = int(np.searchsorted(offsets, at + error.start, "right")) - 1
+            doubt[slot] = True
+            at = int(offsets[slot + 1])
+    for slot in np.flatnonzero(doubt).tolist():
+        doubt[slot] = not _is_utf8(view[int(offsets[slot]) : int(offsets[slot + 1])])
+    return doubt if doubt.any() else None
 
-    count: int
-    valid: Mask | None = None
 
-    @property
-    def type(self) -> ArrowType:
-        """See `Column`."""
-        return pa.bool_()
+def _is_utf8(octets: memoryview) -> bool:
+    try:
+        str(octets, "utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
-    def spread(self, slots: Positions, count: int) -> Present:
-        """See `Column`."""
-        return Present(count, _there(self.valid, slots, count))
 
-    def build(self) -> Built:
-        """See `Column`."""
-        bits = buffer_of(np.full((self.count + 7) // 8, 255, np.uint8))
-        return pa.Array.from_buffers(pa.bool_(), self.count, [bitmap(self.valid), bits]), None
+def _begin_within(octets: Octets, offsets: NDArray[Any]) -> Mask:
+    """Return the texts that begin within a character of the joined octets, and those before them."""
+    doubt = np.zeros(len(offsets) - 1, bool)
+    starts = offsets[:-1]
+    some = np.flatnonzero(starts < offsets[1:])
+    inside = np.flatnonzero((octets[starts[some]] & 0xC0) == 0x80)
+    doubt[some[inside]] = True
+    doubt[some[np.maximum(inside - 1, 0)]] = True
+    return doubt
+
+
+def holds_nul(octets: Octets, offsets: NDArray[Any]) -> Mask | None:
+    """Return the mask of texts that contain NUL, None if there is none."""
+    if not len(octets) or int(octets.min()):
+        return None
+    found = np.zeros(len(offsets) - 1, bool)
+    found[np.searchsorted(offsets, np.flatnonzero(octets == 0), "right") - 1] = True
+    return found

@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from specwire.generated.columns.arrow import taken
+from specwire.generated.columns.arrow import Mask, Positions, nulls, repeated, taken
 from specwire.generated.columns.building import spread
-from specwire.generated.columns.filling import nulls, repeated
-from specwire.generated.columns.frames import Frames, Mask, Messages, Positions, as_lists, open_source
+from specwire.generated.columns.frames import Frames, Messages, as_lists, open_source
 from specwire.generated.columns.gathering import GatheredMessage, concatenated, merged
-from specwire.generated.columns.messages import make_message
+from specwire.generated.columns.messages import MessageReader
 from specwire.generated.columns.rows import Attributes, decode_rows
-from specwire.generated.columns.selection import Numbers, Senders, letters, make_choice
+from specwire.generated.columns.selection import Choice, Numbers, Senders, letters
+from specwire.generated.columns.slots import plan_of
 from specwire.generated.layout import Frame, ProtocolLayout
 from specwire.generated.messages import Message
 
@@ -54,13 +54,12 @@ class ColumnDecoder:
         self.attributes = attributes
         self.by_sender = by_sender
         self.single = all(len(m.parts) == 1 and isinstance(m.parts[0], Frame) for m in layout.messages)
-        self.choice = make_choice(layout)
+        self.choice = Choice(layout)
         self.names = [message.class_name for message in layout.messages]
         self.types = [schema.field(name).type for name in self.names]
-        self.readers = [
-            make_message(layout, message, type)
-            for message, type in zip(layout.messages, self.types, strict=True)
-        ]
+        plan = plan_of(layout)
+        records = {record.class_name: record.body for record in plan.records}
+        self.readers = [MessageReader(layout, message, records) for message in plan.messages]
 
     def decode(self, array: Messages, senders: Messages | None = None) -> pa.RecordBatch:
         """Return the messages in `array` as a batch of the schema.

@@ -1,7 +1,7 @@
 """Encoder from columns of messages to arrays of frames: the inverse of ``columns.decode``.
 
 A batch is written a few thousand rows at a time. Each message column with values in these rows is
-written as a whole (see `specwire.generated.columns.writing_parts`). Raw frames of rows that did not
+written as a whole (see `specwire.generated.columns.assembly`). Raw frames of rows that did not
 decode are copied, and one ``take`` puts all rows in order. Rows that the column writers doubt go
 through the row codec one by one, which writes them or raises its own error. So checks here may be
 stricter than those of the row codec.
@@ -9,7 +9,7 @@ stricter than those of the row codec.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, overload
@@ -18,45 +18,36 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from specwire.generated.columns.assembly import Rows, as_lists, chunked, in_order, one_array, raw_frames
-from specwire.generated.columns.intake import (
-    Expected,
-    check_fields,
-    check_type,
-    plain,
-    there,
-    valued,
+from specwire.generated.columns.arrow import either, starts_of
+from specwire.generated.columns.assembly import (
+    FRAMES,
+    Rows,
+    as_lists,
+    frames_of,
+    one_array,
+    raw_frames,
+    write_messages,
 )
-from specwire.generated.columns.looks import doubtful_looks
-from specwire.generated.columns.pieces import (
-    MOST_OCTETS,
-    Pieces,
-    starts_of,
-)
-from specwire.generated.columns.unfit import encode_row, refuse
-from specwire.generated.columns.writing import either
-from specwire.generated.columns.writing_parts import Frames, write_messages
-from specwire.generated.columns.writing_runs import Writer
+from specwire.generated.columns.intake import TypeCheck, plain, there
+from specwire.generated.columns.pieces import MOST_OCTETS, Pieces
+from specwire.generated.columns.rows import encode_row, refuse
+from specwire.generated.columns.selection import doubtful_looks
+from specwire.generated.columns.slots import Value, column_names, plan_of
+from specwire.generated.columns.writer import Scope
 from specwire.generated.errors import EncodeError
-from specwire.generated.layout import (
-    Frame,
-    ListOf,
-    MessageLayout,
-    Octets,
-    ProtocolLayout,
-    Record,
-    Span,
-    Text,
-    Type,
-    Union,
-)
+from specwire.generated.layout import ProtocolLayout
+from specwire.generated.plan import ITEM, Extent, Loop, MessagePlan, Plan, TakeOctets, TakeText
 
 MOST_ROWS = 65_536
 """Number of rows written at once, so that their arrays fit the processor's cache."""
 MOST_BEFORE = 2**24
 """Number of octets of column data written at once, which bounds intermediate arrays."""
 
-_COMMON: Mapping[str, Type] = {"_message": Text(Span("rest")), "_frames": ListOf(0, Octets(Span("rest")))}
+_REST = Extent("rest")
+_COMMON: dict[str, Value] = {
+    "_message": TakeText("_message", _REST),
+    "_frames": Loop("_frames", (TakeOctets(ITEM, _REST),)),
+}
 """Columns other than messages that the encoder reads, with their types."""
 
 
@@ -86,10 +77,12 @@ def encode_columns(
     """
     if not isinstance(batch, pa.RecordBatch | pa.Table):
         raise TypeError(f"a RecordBatch or Table wanted, not {type(batch).__name__}")
-    names = {one: vars(home)[one].NAME for one in _option_classes(layout)}
-    _check_columns(batch.schema, layout, names)
+    plan, names = plan_of(layout), column_names(layout)
+    records = {record.class_name: record.body for record in plan.records}
+    options = {name: vars(home)[name].NAME for name in records}
+    _check_columns(batch.schema, plan, TypeCheck(records, names, options))
     table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
-    encoder = _Encoder(layout, home, Writer(names, strict))
+    encoder = _Encoder(layout, plan, home, Scope(records, names, options, strict))
     chunks: list[pa.ListArray[Any]] = []
     total = first = 0
     for rows in _slices(table):
@@ -98,7 +91,7 @@ def encode_columns(
             total += octets
         first += rows.num_rows
     if isinstance(batch, pa.Table):
-        return chunked(chunks)
+        return pa.chunked_array(chunks, FRAMES)
     if total > MOST_OCTETS:
         expected = f"at most {MOST_OCTETS} octets in one array; a Table is encoded in chunks"
         refuse(layout, None, None, "limit", expected, str(total))
@@ -110,16 +103,17 @@ class _Encoder:
     """Writer for rows of one protocol."""
 
     layout: ProtocolLayout
+    plan: Plan
     home: ModuleType
-    writer: Writer
+    scope: Scope
 
     def chunks(self, batch: pa.RecordBatch, first: int) -> Iterator[tuple[pa.ListArray[Any], int]]:
         """Yield the frames of rows and their number of octets; `first` is the number of the first row.
 
         Yields one array if it can hold all frames.
         """
-        frames, known = in_order(self._rows(batch, first))
-        total = int(frames.sizes.sum())
+        frames, known = self._rows(batch, first).in_order()
+        total = int(frames.bounds[-1])
         if total <= MOST_OCTETS:
             yield as_lists(frames, known), total
         elif batch.num_rows == 1:
@@ -135,7 +129,7 @@ class _Encoder:
             order=np.full(batch.num_rows, -1),
             doubtful=np.zeros(batch.num_rows, np.bool_),
         )
-        for number, entry in enumerate(self.layout.messages):
+        for number, entry in enumerate(self.plan.messages):
             if entry.class_name in batch.schema.names:
                 self._messages(rows, number, entry, plain(batch.column(entry.class_name)))
         self._raw(rows, batch)
@@ -149,11 +143,11 @@ class _Encoder:
         said = plain(batch.column("_message")) if "_message" in batch.schema.names else None
         if said is None or said.null_count == len(said):
             return
-        names = pa.array([entry.class_name for entry in self.layout.messages], said.type)
+        names = pa.array([entry.class_name for entry in self.plan.messages], said.type)
         other = pc.index_in(said, value_set=names).fill_null(-1).to_numpy(zero_copy_only=False)
         rows.doubtful |= there(said) & (other != rows.which)
 
-    def _messages(self, rows: Rows, number: int, entry: MessageLayout, column: pa.Array[Any]) -> None:
+    def _messages(self, rows: Rows, number: int, entry: MessagePlan, column: pa.Array[Any]) -> None:
         """Write the rows of one message type."""
         if column.null_count == len(column):
             return
@@ -161,10 +155,10 @@ class _Encoder:
         rows.doubtful |= now & (rows.which >= 0)
         rows.which[now] = number
         column = column.drop_null() if column.null_count else column
-        frames, wrong = write_messages(self.layout, entry, column, self.writer)
+        frames, wrong = write_messages(entry, self.layout.announcing, column, self.scope)
         places = np.flatnonzero(now)
         rows.add(frames, places)
-        wrong = either(wrong, doubtful_looks(self.layout, entry, frames))
+        wrong = either(wrong, doubtful_looks(self.layout, entry.class_name, frames))
         if wrong is not None:
             rows.doubtful[places[wrong]] = True
 
@@ -190,21 +184,21 @@ class _Encoder:
         found: list[list[bytes]] = []
         for place in places.tolist():
             self._check_one(batch, place, first)
-            entry = self.layout.messages[rows.which[place]]
+            entry = self.plan.messages[rows.which[place]]
             row = plain(batch.column(entry.class_name).slice(place, 1))
             try:
-                found.append(encode_row(self.layout, entry, self.home, row, self.writer.strict))
+                found.append(encode_row(self.layout, entry, self.home, row, self.scope))
             except EncodeError as error:
                 error.row = first + place
                 raise
         sizes = np.array([len(frame) for frames in found for frame in frames], np.int64)
         counts = np.array([len(frames) for frames in found], np.int64)
         octets = np.frombuffer(b"".join(frame for frames in found for frame in frames), np.uint8)
-        rows.add(Frames(Pieces(starts_of(sizes)[starts_of(counts)], octets), counts, sizes), places)
+        rows.add(frames_of(Pieces(starts_of(sizes)[starts_of(counts)], octets), counts, sizes), places)
 
     def _check_one(self, batch: pa.RecordBatch, place: int, first: int) -> None:
         """Raise if a row is not exactly one message, or names another one."""
-        names = [entry.class_name for entry in self.layout.messages] + ["_frames"]
+        names = [*(entry.class_name for entry in self.plan.messages), "_frames"]
         held = [name for name in names if name in batch.schema.names and batch.column(name)[place].is_valid]
         if len(held) > 1:
             both = " and ".join(held)
@@ -216,26 +210,17 @@ class _Encoder:
             refuse(self.layout, None, "_frames", "frames", "the raw frames", "no column", row=first + place)
 
 
-def _check_columns(schema: pa.Schema, layout: ProtocolLayout, names: dict[str, str]) -> None:
-    messages = {entry.class_name: entry for entry in layout.messages}
+def _check_columns(schema: pa.Schema, plan: Plan, check: TypeCheck) -> None:
+    messages = {message.class_name: message for message in plan.messages}
     for column in schema:
         if len(schema.get_all_field_indices(column.name)) > 1:
             raise ValueError(f"there are two columns {column.name}")
         if column.name in _COMMON:
-            check_type(_COMMON[column.name], column.type, column.name, names)
+            check.value(_COMMON[column.name], column.type, column.name)
         elif column.name in messages:
-            check_fields(_fields(messages[column.name]), column.type, column.name, names)
+            check.message(messages[column.name], column.type)
         elif not column.name.startswith("_"):
-            raise ValueError(f"there is no message {column.name} in {layout.edition}: {', '.join(messages)}")
-
-
-def _fields(entry: MessageLayout) -> list[Expected]:
-    """Return the columns of a message."""
-    found: list[Expected] = []
-    for part in entry.parts:
-        many = not isinstance(part, Frame)
-        found += valued(part.fields if isinstance(part, Frame) else (part.field,), many=many)
-    return found
+            raise ValueError(f"there is no message {column.name} in {plan.edition}: {', '.join(messages)}")
 
 
 def _slices(table: pa.Table) -> Iterator[pa.RecordBatch]:
@@ -244,26 +229,3 @@ def _slices(table: pa.Table) -> Iterator[pa.RecordBatch]:
         step = max(1, batch.num_rows * MOST_BEFORE // max(batch.nbytes, MOST_BEFORE))
         for start in range(0, batch.num_rows, step):
             yield batch.slice(start, step)
-
-
-def _option_classes(layout: ProtocolLayout) -> set[str]:
-    """Return the classes of records that are alternatives of a union."""
-    found: set[str] = set()
-
-    def look(type: Type) -> None:
-        match type:
-            case ListOf(element=element):
-                look(element)
-            case Record(fields=fields):
-                for one in fields:
-                    look(one.type)
-            case Union(options=options):
-                found.update(option.class_name for option in options)
-                for option in options:
-                    look(option)
-
-    for entry in layout.messages:
-        for part in entry.parts:
-            for one in part.fields if isinstance(part, Frame) else (part.field,):
-                look(one.type)
-    return found

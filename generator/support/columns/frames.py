@@ -15,11 +15,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from specwire.generated.columns.arrow import ArrowType, buffer_of, numbers_in
-
-Octets = NDArray[np.uint8]
-Positions = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+from specwire.generated.columns.arrow import (
+    ArrowType,
+    Mask,
+    Octets,
+    Positions,
+    buffer_of,
+    numbers_in,
+    starts_of,
+)
 
 Messages: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any]"
 
@@ -45,6 +49,8 @@ class Frames:
     rows: Positions
     step: int = 0
     """Number of octets of every frame, 0 if frames differ in size."""
+    known: Mask | None = None
+    """False for frames that are null; None if there are none."""
 
     def __len__(self) -> int:
         return len(self.rows) - 1
@@ -124,7 +130,7 @@ def as_lists(array: pa.Array[Any], *, single: bool) -> pa.Array[Any]:
         return _lists(array, _as_binary(array), np.arange(len(array) + 1))
     if pa.types.is_list_view(type) or pa.types.is_large_list_view(type):
         sizes = cast(Any, array).value_lengths().fill_null(0)
-        rows = np.concatenate(([0], np.cumsum(sizes.to_numpy(zero_copy_only=False))))
+        rows = starts_of(sizes.to_numpy(zero_copy_only=False))
         return as_lists(_lists(array, cast(Any, array).flatten(), rows), single=single)
     lists = pa.types.is_list(type) or pa.types.is_large_list(type)
     fixed = pa.types.is_fixed_size_list(type)
@@ -170,7 +176,7 @@ def open_source(lists: pa.Array[Any]) -> Source:
     octets = np.zeros(0, np.uint8) if data is None else numbers_in(data, np.uint8)
     unsure = ~_valid(lists) if lists.null_count else None
     if values.null_count:
-        nulls = np.concatenate(([0], np.cumsum(~_valid(values))))
+        nulls = starts_of(~_valid(values))
         partly = nulls[rows[1:]] != nulls[rows[:-1]]
         unsure = partly if unsure is None else unsure | partly
     return Source(octets, bounds, rows, unsure)

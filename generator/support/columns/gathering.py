@@ -1,51 +1,37 @@
 """Columns of a whole array, collected from blocks of a few thousand rows.
 
-Integers are written directly into one array for all rows. Other columns are concatenated at the
+Numbers are written directly into one array for all rows. Other columns are concatenated at the
 end. Slots of other messages are null. A column larger than one Arrow array raises ValueError.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from specwire.generated.columns.arrow import (
     ArrowType,
+    Mask,
+    Positions,
     allocated,
     bitmap,
     buffer_of,
+    either,
     nulls_of,
     numbers_in,
     taken,
 )
-from specwire.generated.columns.building import Column, Nulls, Numbers, either, storage, store
-from specwire.generated.columns.frames import Mask, Positions
+from specwire.generated.columns.building import Column, Nulls, Numbers, storage, store
 
 LARGEST = 2**31 - 1
 """Largest number of octets, or elements, of one column: its offsets are signed 32-bit integers."""
 
 
-class Gathered(Protocol):
-    """One column of all rows."""
-
-    def put(self, low: int, piece: Any) -> None:
-        """Store a piece that `prepare` returned in the slots from `low` on."""
-        ...
-
-    def prepare(self, column: Column) -> tuple[Any, Mask | None]:
-        """Return the argument for `put`, and the mask of doubtful slots."""
-        ...
-
-    def array(self, valid: pa.Buffer | None) -> pa.Array[Any]:
-        """Return the column; `valid` is the validity bitmap of a column that records no nulls itself."""
-        ...
-
-
 class GatheredNumbers:
-    """Column of integers."""
+    """Column of integers or floats."""
 
     def __init__(self, type: ArrowType, count: int) -> None:
         self.type = type
@@ -53,12 +39,12 @@ class GatheredNumbers:
         self.filled = 0
         self.valid: Mask | None = None
 
-    def prepare(self, column: Column) -> tuple[Column, Mask | None]:
-        """See `Gathered`."""
+    def prepare(self, column: Column) -> tuple[Any, Mask | None]:
+        """Return the argument for `put`, and the mask of doubtful slots."""
         return column, None
 
     def put(self, low: int, piece: Numbers | Nulls) -> None:
-        """See `Gathered`."""
+        """Store the numbers of the slots from `low` on."""
         self._fill(low)
         if isinstance(piece, Nulls):
             return
@@ -72,7 +58,7 @@ class GatheredNumbers:
             self.valid[where] = True if piece.valid is None else piece.valid
 
     def array(self, valid: pa.Buffer | None) -> pa.Array[Any]:
-        """See `Gathered`."""
+        """Return the column; `valid` is the validity bitmap if no nulls were stored."""
         self._fill(len(self.values))
         own = valid if self.valid is None else bitmap(self.valid)
         return pa.Array.from_buffers(self.type, len(self.values), [own, buffer_of(self.values)])
@@ -96,12 +82,12 @@ class GatheredArrays:
         self.filled = 0
         self.pieces: list[pa.Array[Any]] = []
 
-    def prepare(self, column: Column) -> tuple[pa.Array[Any] | None, Mask | None]:
-        """See `Gathered`."""
-        return (None, None) if isinstance(column, Nulls) else column.build()
+    def prepare(self, column: Column) -> tuple[Any, Mask | None]:
+        """Return the argument for `put`, None for nulls, and the mask of doubtful slots."""
+        return (None, None) if isinstance(column, Nulls) else column.build(self.type)
 
     def put(self, low: int, piece: pa.Array[Any] | None) -> None:
-        """See `Gathered`. None means nulls, which are created once their number is known."""
+        """Store the array of the slots from `low` on; None for nulls, which are created later."""
         if piece is None:
             return
         self._fill(low)
@@ -109,7 +95,7 @@ class GatheredArrays:
         self.filled += len(piece)
 
     def array(self, valid: pa.Buffer | None) -> pa.Array[Any]:
-        """See `Gathered`."""
+        """Return the column."""
         self._fill(self.count)
         pieces, self.pieces = self.pieces, []
         return concatenated(pieces)
@@ -127,10 +113,8 @@ class GatheredMessage:
     def __init__(self, type: ArrowType, count: int) -> None:
         self.type = type
         fields = [type.field(number).type for number in range(type.num_fields)]
-        self.columns: list[Gathered] = [
-            GatheredNumbers(field, count)
-            if pa.types.is_integer(field) or pa.types.is_decimal(field)
-            else GatheredArrays(field, count)
+        self.columns: list[GatheredNumbers | GatheredArrays] = [
+            GatheredNumbers(field, count) if _is_number(field) else GatheredArrays(field, count)
             for field in fields
         ]
 
@@ -152,6 +136,10 @@ class GatheredMessage:
         valid = None if there.all() else bitmap(there)
         columns = [gathered.array(valid) for gathered in self.columns]
         return pa.Array.from_buffers(self.type, len(there), [valid], children=columns)
+
+
+def _is_number(type: ArrowType) -> bool:
+    return bool(pa.types.is_integer(type) or pa.types.is_floating(type) or pa.types.is_decimal(type))
 
 
 def concatenated(arrays: Sequence[pa.Array[Any]]) -> pa.Array[Any]:

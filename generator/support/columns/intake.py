@@ -8,31 +8,38 @@ reported.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from specwire.generated.columns.pieces import Mask, Whole, starts_of, values_in
-from specwire.generated.layout import (
-    Field,
-    Integer,
-    Json,
-    Keyword,
-    ListOf,
-    Octets,
-    Pairs,
-    Record,
-    Text,
-    Type,
-    Union,
+from specwire.generated.columns.arrow import Mask, Whole, numbers_in, starts_of
+from specwire.generated.columns.slots import Names, Value, values_of, visible
+from specwire.generated.layout import Boolean, Coding, Float
+from specwire.generated.plan import (
+    ITEM,
+    NAME,
+    VALUE,
+    Body,
+    Choose,
+    Extent,
+    Loop,
+    MessagePlan,
+    Nest,
+    Number,
+    TakeOctets,
+    TakeText,
+    Word,
 )
 
-PAIR = ("name", "value")
+PAIR = {NAME: "name", VALUE: "value"}
+"""Columns of a pair."""
 
+_TEXT = TakeText(ITEM, Extent("rest"))
 _LISTS: Any = (
     pa.ListType,
     pa.LargeListType,
@@ -41,86 +48,91 @@ _LISTS: Any = (
     pa.LargeListViewType,
 )
 
-Names = Mapping[str, str]
-"""Name in the grammar for each class; union columns have these names."""
-
 
 @dataclass(frozen=True, slots=True)
-class Expected:
-    """A column that a struct may have. With `many`, it holds lists of values of the type."""
+class TypeCheck:
+    """Check that columns can hold the values of their slots.
 
-    name: str
-    type: Type
-    many: bool = False
-
-
-def check_fields(fields: Sequence[Expected], found: pa.DataType, path: str, names: Names) -> None:
-    """Check the type of a struct: every field is one of `fields` and can hold its values.
-
-    Raises:
-        TypeError: `found` is no struct, or a field has the wrong type.
-        ValueError: a field is unknown or occurs twice.
+    The methods raise TypeError for a column of the wrong type, and ValueError for a field of a struct
+    that is unknown or occurs twice.
     """
-    found = _bare(found)
-    if pa.types.is_null(found):
-        return
-    if not pa.types.is_struct(found):
-        _refuse(path, "a struct", found)
-    known = {field.name: field for field in fields}
-    inside = [found.field(index) for index in range(found.num_fields)]
-    spelled = [field.name for field in inside]
-    for field in inside:
-        if spelled.count(field.name) > 1:
-            raise ValueError(f"column {path} has two fields {field.name}")
-        place = f"{path}.{field.name}"
-        if field.name in known and known[field.name].many:
-            check_type(known[field.name].type, list_values(field.type, place), f"{place}[]", names)
-        elif field.name in known:
-            check_type(known[field.name].type, field.type, place, names)
-        elif not field.name.startswith("_"):
-            raise ValueError(f"column {path} has a field {field.name}, which is none of {', '.join(known)}")
+
+    records: Mapping[str, Body]
+    names: Names
+    options: Mapping[str, str]
+    """Column of each record in a union, by class."""
+
+    def message(self, plan: MessagePlan, found: pa.DataType) -> None:
+        """Check the type of the column of a message."""
+        values = (op for part in plan.parts for op in values_of(part))
+        self._struct(self._named(plan.class_name, values), found, plan.class_name)
+
+    def value(self, op: Value, found: pa.DataType, path: str) -> None:
+        """Check the type of a column of values."""
+        found = _bare(found)
+        if pa.types.is_null(found):
+            return
+        match op:
+            case Number(coding=coding):
+                _check_number(coding, found, path)
+            case TakeOctets(uuid=None):
+                if not (_is_binary(found) or found == pa.binary_view()):
+                    _refuse(path, "octets", found)
+            case TakeText() | Word() | TakeOctets():
+                if not (_is_text(found) or found == pa.string_view()):
+                    _refuse(path, "text", found)
+            case Loop(body=body, pairs=""):
+                (item,) = visible(body)
+                self.value(item, _element(found, path), f"{path}[]")
+            case Loop(body=body, pairs=kind):
+                sides = visible(body) if kind == "both" else (_TEXT, _TEXT)
+                pair = dict(zip(PAIR.values(), sides, strict=True))
+                self._struct(pair, _pair(found) or _element(found, path), f"{path}[]")
+            case Nest(record=record):
+                self._struct(self._named(record, visible(self.records[record])), found, path)
+            case Choose(options=options):
+                records = {self.options[record]: Nest(op.slot, record) for _, record in options}
+                self._struct(records, found, path)
+
+    def _named(self, owner: str, values: Iterable[Value]) -> dict[str, Value]:
+        return {self.names[owner][op.slot]: op for op in values}
+
+    def _struct(self, fields: Mapping[str, Value], found: pa.DataType, path: str) -> None:
+        """Check the type of a struct that may have some fields."""
+        found = _bare(found)
+        if pa.types.is_null(found):
+            return
+        if not pa.types.is_struct(found):
+            _refuse(path, "a struct", found)
+        inside = [found.field(index) for index in range(found.num_fields)]
+        spelled = [field.name for field in inside]
+        for field in inside:
+            if spelled.count(field.name) > 1:
+                raise ValueError(f"column {path} has two fields {field.name}")
+            if field.name in fields:
+                self.value(fields[field.name], field.type, f"{path}.{field.name}")
+            elif not field.name.startswith("_"):
+                raise ValueError(
+                    f"column {path} has a field {field.name}, which is none of {', '.join(fields)}"
+                )
 
 
-def check_type(type: Type, found: pa.DataType, path: str, names: Names) -> None:
-    """Check that a column of an Arrow type can hold the values of `type`.
-
-    Raises:
-        TypeError: the column has the wrong type.
-        ValueError: a struct has an unknown field.
-    """
-    found = _bare(found)
-    if pa.types.is_null(found):
-        return
-    match type:
-        case Integer():
+def _check_number(coding: Coding, found: pa.DataType, path: str) -> None:
+    match coding:
+        case Float():
+            if not pa.types.is_floating(found):
+                _refuse(path, "floating-point numbers", found)
+        case Boolean():
+            if not pa.types.is_boolean(found):
+                _refuse(path, "booleans", found)
+        case _:
             whole = pa.types.is_decimal(found) and found.scale == 0
             if not (pa.types.is_integer(found) or whole):
                 _refuse(path, "integers", found)
-        case Text() | Keyword() | Json():
-            if not (_is_text(found) or found == pa.string_view()):
-                _refuse(path, "text", found)
-        case Octets():
-            if not (_is_binary(found) or found == pa.binary_view()):
-                _refuse(path, "octets", found)
-        case ListOf(element=element):
-            check_type(element, list_values(found, path), f"{path}[]", names)
-        case Pairs(value=value):
-            of_value = value if isinstance(value, Octets) else Text(type.name.span)
-            fields = Expected(PAIR[0], type.name), Expected(PAIR[1], of_value)
-            check_fields(fields, _pair(found) or list_values(found, path), f"{path}[]", names)
-        case Record(fields=inside):
-            check_fields(valued(inside), found, path, names)
-        case Union(options=options):
-            records = [Expected(names[option.class_name], option) for option in options]
-            check_fields(records, found, path, names)
 
 
-def list_values(found: pa.DataType, path: str) -> pa.DataType:
-    """Return the element type of a list type.
-
-    Raises:
-        TypeError: `found` is no list type.
-    """
+def _element(found: pa.DataType, path: str) -> pa.DataType:
+    """Return the element type of a list type."""
     found = _bare(found)
     if pa.types.is_null(found):
         return found
@@ -129,11 +141,6 @@ def list_values(found: pa.DataType, path: str) -> pa.DataType:
     listed: Any = found
     inside: pa.DataType = listed.value_type
     return inside
-
-
-def valued(fields: Sequence[Field], *, many: bool = False) -> list[Expected]:
-    """Return the columns of `fields`, skipping fields that are computed from others."""
-    return [Expected(field.name, field.type, many) for field in fields if not field.implied]
 
 
 def plain(array: pa.Array[Any]) -> pa.Array[Any]:
@@ -177,29 +184,47 @@ def elements(array: pa.Array[Any]) -> tuple[Whole, pa.Array[Any]]:
     return starts_of(counts), lists.flatten()
 
 
-def integers(array: pa.Array[Any], most: int) -> tuple[Whole, Mask | None]:
-    """Return the integers of an array without nulls, and the mask of those above `most` (None: none)."""
+def integers_of(array: pa.Array[Any], most: int, least: int = 0) -> tuple[Whole, Mask | None]:
+    """Return the integers of an array without nulls, and the mask of those outside of a range."""
     if pa.types.is_null(array.type):
         return np.zeros(0, np.uint64), None
     if pa.types.is_decimal(array.type):
-        return _decimals(array, most)
+        return _decimals(array, most, least)
     kind = np.dtype(array.type.to_pandas_dtype())
-    values = values_in(array.buffers()[1], kind)[array.offset : array.offset + len(array)]
+    if kind.kind == "b":
+        values = array.to_numpy(zero_copy_only=False)
+        return values.view(np.uint8), None
+    values = numbers_in(array.buffers()[1], kind)[array.offset : array.offset + len(array)]
+    limits = np.iinfo(kind)
     wrong: Mask | None = None
-    if np.iinfo(kind).max > most:
+    if least == 0 and limits.max > most:
         # As an unsigned integer, a negative number exceeds any limit.
         wrong = values.view(f"u{kind.itemsize}") > most
-    elif kind.kind == "i":
-        wrong = values < 0
+    else:
+        if limits.max > most:
+            wrong = values > most
+        if limits.min < least:
+            wrong = values < least if wrong is None else wrong | (values < least)
     return values, wrong if wrong is not None and wrong.any() else None
 
 
-def _decimals(array: pa.Array[Any], most: int) -> tuple[Whole, Mask | None]:
+def floats(array: pa.Array[Any]) -> NDArray[Any]:
+    """Return the floating-point numbers of an array without nulls."""
+    return np.zeros(0) if pa.types.is_null(array.type) else array.to_numpy(zero_copy_only=False)
+
+
+def _decimals(array: pa.Array[Any], most: int, least: int) -> tuple[Whole, Mask | None]:
     """Return the lower eight octets of decimals, which hold every value of an eight-octet integer."""
     if array.type.bit_width != 128:
         array = array.cast(pa.decimal128(38, 0)) if array.type.bit_width < 128 else _narrowed(array)
-    halves = values_in(array.buffers()[1], "<u8").reshape(-1, 2)[array.offset : array.offset + len(array)]
+    halves = numbers_in(array.buffers()[1], "<u8").reshape(-1, 2)[array.offset : array.offset + len(array)]
     low, high = halves[:, 0], halves[:, 1]
+    if least:
+        signed = low.view(np.int64)
+        wrong = (
+            (high != np.where(signed < 0, ~np.uint64(0), np.uint64(0))) | (signed > most) | (signed < least)
+        )
+        return signed, wrong if wrong.any() else None
     wrong = high != 0
     if most < 2**64 - 1:
         wrong |= low > most
@@ -238,7 +263,7 @@ def _pair(found: pa.DataType) -> pa.DataType | None:
     """Return the struct type of the entries of a map type, None for any other type."""
     if not isinstance(found, pa.MapType):
         return None
-    return pa.struct([pa.field(PAIR[0], found.key_type), pa.field(PAIR[1], found.item_type)])
+    return pa.struct([pa.field(PAIR[NAME], found.key_type), pa.field(PAIR[VALUE], found.item_type)])
 
 
 def _refuse(path: str, wanted: str, found: pa.DataType) -> NoReturn:

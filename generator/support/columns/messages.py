@@ -1,40 +1,34 @@
-"""Reader for all rows of one message: which frame holds each part, and the values in it.
-
-The counterpart of `specwire.generated.walk` for whole columns.
-"""
+"""Reader for all rows of one message: which frame holds each part, and the values in it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from specwire.generated.columns.arrow import ArrowType
-from specwire.generated.columns.building import Column, Many, Nulls, Present, spread
-from specwire.generated.columns.frames import Frames, Mask, Positions
-from specwire.generated.columns.lists import ramp
-from specwire.generated.columns.plan import field_types, make_reader, make_steps, octets_of
-from specwire.generated.columns.readers import KeywordReader, Reader, Single, Step, Steps
-from specwire.generated.columns.runs import Run
-from specwire.generated.layout import (
-    Field,
-    Frame,
-    Keyword,
-    MessageLayout,
+from specwire.generated.columns.arrow import Mask, Positions, ranges
+from specwire.generated.columns.building import Column, Many, Nulls, present, spread
+from specwire.generated.columns.frames import Frames
+from specwire.generated.columns.reader import LARGEST, Reader, Records
+from specwire.generated.columns.runs import Run, gather
+from specwire.generated.columns.slots import values_of
+from specwire.generated.layout import ProtocolLayout
+from specwire.generated.plan import (
+    Fixed,
+    ManyFrames,
+    MessagePlan,
+    Number,
+    OneFrame,
     Part,
-    Presence,
-    ProtocolLayout,
-    Rest,
-    Stack,
-    Text,
+    TakeText,
+    Word,
+    fixed_octets,
+    operations,
 )
-
-ALWAYS = Presence()
 
 
 class Walk:
-    """Position of some rows in their frames.
+    """Position of some rows in their frames, and the columns read so far.
 
     `at` is the next frame, `end` is one past the last frame, and `ok` is as in `Run`.
     """
@@ -93,104 +87,26 @@ class Walk:
         self.refuse(lost)
 
 
-PartReader = Callable[[Walk], None]
-
-
 @dataclass(frozen=True, slots=True)
-class FrameReader:
-    """Reader of one frame and its fields."""
-
-    steps: Steps
-
-    def __call__(self, walk: Walk) -> None:
-        run = walk.next_frame()
-        walk.columns += self.steps.read_fields(run)
-        run.refuse(run.at != run.end)
-        if run.parked:
-            walk.refuse(~run.ok)
-
-
-@dataclass(frozen=True, slots=True)
-class FramesReader:
-    """Reader of a stack of frames up to an empty one, or of all remaining frames."""
-
-    element: Reader
-    stacked: bool
-    words: bool
-    """Elements are text that may end with NUL. In a stack, an element without NUL must not be empty."""
-    type: ArrowType
-
-    def __call__(self, walk: Walk) -> None:
-        ends = self._delimiters(walk) if self.stacked else walk.end
-        counts = ends - walk.at
-        numbers = np.repeat(walk.at, counts) + ramp(counts)
-        run = walk.run(numbers)
-        column = self.element.read(run)
-        run.refuse(run.at != run.end)
-        if self.stacked and self.words:
-            begin, end = walk.frames.bounds[numbers], walk.frames.bounds[numbers + 1]
-            alone = np.flatnonzero(end - begin == 1)
-            run.refuse_at(alone[walk.frames.octets[begin[alone]] == 0])
-        walk.columns.append(Many(counts, column, self.type))
-        walk.at = np.where(walk.ok, ends + self.stacked, 0)
-        if not run.ok.all():
-            lost = np.zeros(len(walk), bool)
-            lost[np.repeat(np.arange(len(walk)), counts)[~run.ok]] = True
-            walk.refuse(lost)
-
-    def _delimiters(self, walk: Walk) -> Positions:
-        """Return the number of the empty frame that ends each stack."""
-        bounds = walk.frames.bounds
-        empty = np.append(np.flatnonzero(bounds[1:] == bounds[:-1]), len(bounds))
-        ends = empty[np.searchsorted(empty, walk.at)]
-        walk.refuse(ends >= walk.end)
-        return np.where(walk.ok, ends, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class SometimesReader:
-    """Reader of a part announced by flags, or present if there are more frames than `after` needs."""
-
-    reader: PartReader
-    presence: Presence
-    after: int
-    types: tuple[ArrowType, ...]
-    """Types of its columns."""
-
-    def __call__(self, walk: Walk) -> None:
-        if self.presence.kind == "announced":
-            there = walk.flags & self.presence.mask == self.presence.value
-        else:
-            there = walk.end - walk.at > self.after
-        if there.all() and len(there):
-            self.reader(walk)
-            return
-        if not there.any():
-            walk.columns += [Nulls(len(walk), type) for type in self.types]
-            return
-        rows = np.flatnonzero(there)
-        part = walk.part(rows)
-        self.reader(part)
-        walk.join(rows, part)
-
-
-@dataclass(frozen=True, slots=True)
-class FlagsReader:
-    """Reader of the octet that says which parts are present: its position and its allowed bits."""
+class Flags:
+    """Place of the octet that says which parts are present, and its allowed bits."""
 
     index: int
     last: bool
     offset: int
     allowed: tuple[tuple[int, tuple[int, ...]], ...]
+    """Masks, and the values that each may have."""
     absent: int
+    """Bits that announce no part of the message."""
 
-    def __call__(self, walk: Walk) -> None:
+    def read(self, walk: Walk) -> None:
+        """Store the flags of each row in `walk`; refuse rows that announce other parts."""
         frame = walk.end - 1 if self.last else walk.at + self.index
         walk.refuse((walk.at >= walk.end) | (frame >= walk.end))
         sure = bool(walk.ok.all())
         run = walk.run(frame if sure else np.where(walk.ok, frame, 0), ascending=sure)
-        run.at = run.at + self.offset
-        walk.flags = flags = run.record(1)[:, 0]
+        start = run.forward(self.offset + 1) + self.offset
+        walk.flags = flags = gather(walk.frames.octets, np.where(run.ok, start, 0), 1)[:, 0]
         wrong = ~run.ok
         if self.absent:
             wrong |= flags & self.absent != 0
@@ -203,13 +119,14 @@ class FlagsReader:
         walk.refuse(wrong)
 
 
-@dataclass(frozen=True, slots=True)
 class MessageReader:
     """Reader of all parts of a message."""
 
-    name: str
-    flags: FlagsReader | None
-    parts: tuple[PartReader, ...]
+    def __init__(self, layout: ProtocolLayout, plan: MessagePlan, records: Records) -> None:
+        self.plan = plan
+        self.records = records
+        self.flags = _flags(layout, plan)
+        self.known = [_known(layout, plan, index) for index in range(len(plan.parts))]
 
     def read(self, frames: Frames, rows: Positions | None) -> tuple[Mask, list[Column]]:
         """Return the mask of rows that fit, and the columns; these are valid only if all rows fit."""
@@ -217,82 +134,112 @@ class MessageReader:
         if not len(frames.bounds) > 1:
             return np.zeros(len(walk), bool), []
         if self.flags:
-            self.flags(walk)
-        for part in self.parts:
-            part(walk)
+            self.flags.read(walk)
+        for index in range(len(self.plan.parts)):
+            self._part(walk, index)
         walk.refuse(walk.at != walk.end)
-        return walk.ok, walk.columns or [Present(len(walk))]
+        return walk.ok, walk.columns or [present(len(walk))]
+
+    def _part(self, walk: Walk, index: int) -> None:
+        """Read a part where it is present."""
+        part = self.plan.parts[index]
+        presence = part.presence
+        match presence.kind:
+            case "always":
+                there = np.ones(len(walk), bool)
+            case "announced":
+                there = walk.flags & presence.mask == presence.value
+            case "counted":
+                behind = self.plan.parts[index + 1 :]
+                least = sum(_needs_frame(later) for later in behind)
+                there = walk.end - walk.at > least
+        if (presence.kind == "always" or there.all()) and len(there):
+            self._read(walk, part, self.known[index])
+        elif there.any():
+            rows = np.flatnonzero(there)
+            some = walk.part(rows)
+            self._read(some, part, self.known[index])
+            walk.join(rows, some)
+        else:
+            walk.columns += [Nulls(len(walk)) for _ in values_of(part)]
+
+    def _read(self, walk: Walk, part: Part, known: int) -> None:
+        if isinstance(part, ManyFrames):
+            self._several(walk, part)
+            return
+        reader = Reader(walk.next_frame(), self.records, known=known)
+        reader.visit(part.body)
+        reader.run.refuse(reader.run.at != reader.run.end)
+        walk.columns += reader.columns
+        if reader.run.parked:
+            walk.refuse(~reader.run.ok)
+
+    def _several(self, walk: Walk, part: ManyFrames) -> None:
+        """Read frames up to an empty one, or all that remain."""
+        ends = _delimiters(walk) if part.delimited else walk.end
+        counts = ends - walk.at
+        numbers = ranges(walk.at, counts)
+        run = walk.run(numbers)
+        reader = Reader(run, self.records)
+        reader.visit(part.body)
+        run.refuse(run.at != run.end)
+        if part.delimited and any(isinstance(op, TakeText) and op.terminated for op in part.body):
+            # NUL alone would be an empty text, which no stack has.
+            begin, end = walk.frames.bounds[numbers], walk.frames.bounds[numbers + 1]
+            alone = np.flatnonzero(end - begin == 1)
+            run.refuse_at(alone[walk.frames.octets[begin[alone]] == 0])
+        walk.columns.append(Many(counts, reader.columns[0]))
+        walk.at = np.where(walk.ok, ends + part.delimited, 0)
+        if not run.ok.all():
+            lost = np.zeros(len(walk), bool)
+            lost[np.repeat(np.arange(len(walk)), counts)[~run.ok]] = True
+            walk.refuse(lost)
 
 
-def make_message(layout: ProtocolLayout, message: MessageLayout, type: ArrowType) -> MessageReader:
-    """Return the reader of a message into a struct of `type`."""
-    fields = [(part, field) for part in message.parts for field in fields_of(part)]
-    arrow = iter([type for _, type in field_types([field for _, field in fields], type)])
-    readers: list[PartReader] = []
-    for index, part in enumerate(message.parts):
-        typed = [(field, next(arrow)) for field in fields_of(part)]
-        reader = _make_part(part, typed, _checked(layout, index, len(message.parts)))
-        if not isinstance(part, Rest) and part.presence.kind != "always":
-            types = tuple(type for _, type in typed if type is not None)
-            reader = SometimesReader(reader, part.presence, _required_after(message, index), types)
-        readers.append(reader)
-    return MessageReader(message.class_name, _make_flags(layout, message), tuple(readers))
+def _delimiters(walk: Walk) -> Positions:
+    """Return the number of the empty frame that ends the frames of each row."""
+    bounds = walk.frames.bounds
+    empty = np.append(np.flatnonzero(bounds[1:] == bounds[:-1]), len(bounds))
+    ends = empty[np.searchsorted(empty, walk.at)]
+    walk.refuse(ends >= walk.end)
+    return np.where(walk.ok, ends, 0)
 
 
-def fields_of(part: Part) -> tuple[Field, ...]:
-    """Return the fields of a part."""
-    return part.fields if isinstance(part, Frame) else (part.field,)
+def _needs_frame(part: Part) -> bool:
+    """Return whether a part has a frame in every message."""
+    return part.presence.kind == "always" and (isinstance(part, OneFrame) or part.delimited)
 
 
-def _checked(layout: ProtocolLayout, index: int, parts: int) -> int | None:
-    """Return how many octets of part `index` message selection has compared; None: the whole frame."""
-    found = [octets for frame, octets in layout.selectors if frame in (index, index - parts)]
-    patterned = any(message.patterns for message in layout.messages)
-    return 0 if patterned or not found else found[0]
+def _known(layout: ProtocolLayout, plan: MessagePlan, index: int) -> int:
+    """Return how many octets of part `index` message selection has compared."""
+    part = plan.parts[index]
+    if any(message.patterns for message in layout.messages) or not isinstance(part.body[0], Fixed | Word):
+        return 0
+    found = [octets for frame, octets in layout.selectors if frame in (index, index - len(plan.parts))]
+    octets = found[0] if found else 0
+    return LARGEST if octets is None else octets
 
 
-def _make_part(part: Part, fields: list[tuple[Field, ArrowType | None]], checked: int | None) -> PartReader:
-    field, arrow = fields[0]
-    if not isinstance(part, Frame):
-        assert arrow is not None
-        words = isinstance(field.type, Text) and field.type.terminated
-        element = make_reader(field.type, arrow.value_type)
-        return FramesReader(element, isinstance(part, Stack), words, arrow)
-    if isinstance(field.type, Keyword):
-        options = tuple(option.encode() for option in field.type.options)
-        steps: tuple[Step, ...] = (Single(KeywordReader(options, checked is None)),)
-        return FrameReader(Steps(steps))
-    known = octets_of(field.type) if checked is None else checked
-    return FrameReader(make_steps(fields, checked=known, frame=True))
-
-
-def _required_after(message: MessageLayout, index: int) -> int:
-    """Return the minimum number of frames of the parts after part `index`."""
-    behind = [part for part in message.parts[index + 1 :] if not isinstance(part, Rest)]
-    return sum(part.presence.kind == "always" for part in behind)
-
-
-def _make_flags(layout: ProtocolLayout, message: MessageLayout) -> FlagsReader | None:
-    for index, part in enumerate(message.parts):
+def _flags(layout: ProtocolLayout, plan: MessagePlan) -> Flags | None:
+    for index, part in enumerate(plan.parts):
         offset = 0
-        for field in part.fields if isinstance(part, Frame) else ():
-            if field.flags:
-                return _flags_at(layout, message, index, offset)
-            offset += octets_of(field.type)
+        for op in operations(part.body):
+            if isinstance(op, Number) and op.flags:
+                last = index == len(plan.parts) - 1
+                return Flags(index, last, offset, *_bits(layout, plan))
+            offset += fixed_octets(op) or 0
     return None
 
 
-def _flags_at(layout: ProtocolLayout, message: MessageLayout, index: int, offset: int) -> FlagsReader:
+def _bits(layout: ProtocolLayout, plan: MessagePlan) -> tuple[tuple[tuple[int, tuple[int, ...]], ...], int]:
+    """Return the allowed values of each mask of the flags, and the bits that announce no part."""
     allowed: dict[int, set[int]] = {}
-    for part in message.parts:
-        if not isinstance(part, Rest) and part.presence.mask:
-            values = allowed.setdefault(part.presence.mask, set())
-            values.add(part.presence.value)
-            if part.presence.kind == "announced":
-                values.add(0)
     known = 0
-    for mask in allowed:
-        known |= mask
+    for presence in (part.presence for part in plan.parts):
+        if presence.mask:
+            known |= presence.mask
+            values = allowed.setdefault(presence.mask, set())
+            values |= {presence.value} | ({0} if presence.kind == "announced" else set())
     # One bit that may be 0 or 1 needs no check.
     rows = tuple((mask, tuple(values)) for mask, values in allowed.items() if values != {0, mask & -mask})
-    return FlagsReader(index, index == len(message.parts) - 1, offset, rows, layout.announcing & ~known)
+    return rows, layout.announcing & ~known

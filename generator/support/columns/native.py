@@ -6,31 +6,16 @@ selects numpy.
 
 from __future__ import annotations
 
-import os
-from importlib import import_module
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from specwire.generated.builds import PURE
-from specwire.generated.columns.arrow import allocated
-from specwire.generated.columns.frames import Mask, Octets, Positions
+from specwire.generated.builds import find_native
+from specwire.generated.columns.arrow import Mask, Octets, Positions, Whole, allocated
 
-VERSION = 1
-
-
-def load() -> Any:
-    """Return the compiled module, or None if it is missing or disabled."""
-    if os.environ.get(PURE) == "1":
-        return None
-    try:
-        found = import_module("specwire.generated.columns.kernels")
-    except ImportError:
-        return None
-    return found if getattr(found, "VERSION", 0) == VERSION else None
-
-
-KERNELS = load()
+BUILD = "2"
+KERNELS: Any = find_native("specwire.generated.columns.kernels", BUILD)
 
 
 def copied(octets: Octets, start: Positions, size: Positions) -> tuple[Any, Octets, bool]:
@@ -64,6 +49,15 @@ def divided(octets: Octets, start: Positions, size: Positions, octet: int, *, la
     found = np.empty(len(start), np.int64)
     KERNELS.divide(octets, _straight(start), _straight(size), octet, last, found)
     return found
+
+
+def joined(
+    offsets: Sequence[Whole], octets: Sequence[Octets], count: int, total: int
+) -> tuple[Whole, Octets]:
+    """Return the ends and octets of rows: the first element of each source, then the second."""
+    ends, data = np.empty(count + 1, np.int32), np.empty(total, np.uint8)
+    KERNELS.join(list(offsets), list(octets), ends, data)
+    return ends, data
 
 
 def _straight(positions: Positions) -> Positions:

@@ -1,18 +1,38 @@
-"""Messages to columns one by one, for rows that are no messages or cannot be read together.
+"""Messages to columns and back one by one, for rows that cannot be read or written together.
 
-The row codec decodes each such row, so its errors and values are the same as in a single decode.
+The row codec decodes and encodes each such row, so errors and values are those of a single message;
+in an encoding error, the number of the row is added.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import repeat
-from typing import Any
+from types import ModuleType
+from typing import Any, NoReturn
+from uuid import UUID
 
 import pyarrow as pa
 
-from specwire.generated.errors import DecodeError
+from specwire.generated.columns.assembly import announced, flags_slot
+from specwire.generated.columns.intake import PAIR, field_of, plain
+from specwire.generated.columns.pieces import pieces_of
+from specwire.generated.columns.slots import Value, values_of, visible
+from specwire.generated.columns.writer import Scope
+from specwire.generated.errors import DecodeError, EncodeError, Kind
+from specwire.generated.layout import Boolean, Float, Frame, ProtocolLayout
 from specwire.generated.messages import Message
+from specwire.generated.plan import (
+    ITEM,
+    Choose,
+    Extent,
+    Loop,
+    MessagePlan,
+    Nest,
+    Number,
+    TakeOctets,
+    TakeText,
+)
 
 Convert = Callable[[Any], Any]
 """Function that converts a value for pyarrow; it is never called with None."""
@@ -21,6 +41,8 @@ Column = tuple[str, str] | tuple[str, str, Convert]
 """A column, the attribute that it is read from, and optionally a conversion."""
 
 Attributes = Mapping[str, tuple[Column, ...]]
+
+_TEXT = TakeText(ITEM, Extent("rest"))
 
 
 def pairs(value: Any) -> list[dict[str, Any]]:
@@ -97,7 +119,14 @@ def _value(owner: object, attribute: str, convert: Convert | None = None) -> Any
     if attribute == "_present":
         return True
     value = getattr(owner, attribute)
-    return value if convert is None or value is None else convert(value)
+    return _plain(value) if convert is None or value is None else convert(value)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value for pyarrow, which takes UUIDs as texts."""
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, UUID) else value
 
 
 def _error(error: DecodeError) -> dict[str, Any]:
@@ -109,3 +138,127 @@ def _error(error: DecodeError) -> dict[str, Any]:
         "kind": error.kind,
         "text": str(error),
     }
+
+
+def encode_row(
+    layout: ProtocolLayout, plan: MessagePlan, home: ModuleType, row: pa.Array[Any], scope: Scope
+) -> list[bytes]:
+    """Return the frames of one message, the only element of `row`; `home` has the classes.
+
+    Raises:
+        EncodeError: the message cannot be encoded.
+    """
+    maker = _Maker(home, scope)
+    values = maker.fields(plan.class_name, [op for part in plan.parts for op in values_of(part)], row)
+    slot = flags_slot(plan)
+    if slot and layout.announcing and isinstance(values[slot], int):
+        wire = values[slot]
+        said, derived = wire & layout.announcing, announced(plan, row, scope)
+        if 0 <= wire <= 0xFF and said != derived:
+            refuse(
+                layout, plan.name, scope.names[plan.class_name][slot], "range",
+                f"0x{derived:02x}: the bits of the parts that are there", f"0x{said:02x}",
+                rule=_flags_rule(layout, plan.name),
+            )  # fmt: skip
+        values[slot] = wire & ~layout.announcing
+    message = vars(home)[plan.class_name](**values)
+    frames: list[bytes] = message.encode(strict=scope.strict)
+    return frames
+
+
+def _flags_rule(layout: ProtocolLayout, name: str) -> str:
+    parts = next(message.parts for message in layout.messages if message.name == name)
+    fields = (field for part in parts if isinstance(part, Frame) for field in part.fields)
+    return next(field.rule for field in fields if field.flags)
+
+
+def refuse(
+    layout: ProtocolLayout,
+    name: str | None,
+    field: str | None,
+    kind: Kind,
+    expected: str,
+    found: str,
+    *,
+    rule: str = "columns",
+    row: int | None = None,
+) -> NoReturn:
+    """Raise EncodeError for a fault that only columns can have."""
+    error = EncodeError(
+        protocol=layout.protocol, message_name=name, field=field, frame=None, offset=None, kind=kind,
+        expected=expected, found=found, rule=f"{layout.edition} {rule}",
+    )  # fmt: skip
+    error.row = row
+    raise error
+
+
+class _Maker:
+    """Maker of the values of messages from arrays of one element."""
+
+    def __init__(self, home: ModuleType, scope: Scope) -> None:
+        self.home = home
+        self.scope = scope
+
+    def fields(self, owner: str, ops: Iterable[Value], array: pa.Array[Any]) -> dict[str, Any]:
+        """Return the values for the constructor of the class `owner`."""
+        names = self.scope.names[owner]
+        return {op.slot: self.value(op, field_of(array, names[op.slot])) for op in ops}
+
+    def value(self, op: Value, array: pa.Array[Any]) -> Any:
+        """Return the value of the only element of an array."""
+        array = plain(array)
+        if array.null_count:
+            return None
+        match op:
+            case Number(coding=Float() | Boolean()):
+                return array[0].as_py()
+            case Number():
+                return int(array[0].as_py())
+            case TakeOctets(uuid=None):
+                return pieces_of(array).octets.tobytes()
+            case TakeOctets():
+                return _uuid(array[0].as_py())
+            case Loop(body=body, pairs=""):
+                (item,) = visible(body)
+                return tuple(self.value(item, one) for one in _items(array))
+            case Loop():
+                return tuple(self._pair(op, one) for one in _items(array))
+            case Nest(record=record):
+                values = self.fields(record, visible(self.scope.records[record]), array)
+                return vars(self.home)[record](**values)
+            case Choose():
+                return self._option(op, array)
+        # Octets that are not UTF-8 become text that UTF-8 cannot encode, which the row codec refuses.
+        return pieces_of(array).octets.tobytes().decode("utf-8", "surrogateescape")
+
+    def _pair(self, op: Loop, item: pa.Array[Any]) -> Any:
+        if item.null_count:
+            return None
+        sides = tuple(visible(op.body)) if op.pairs == "both" else (_TEXT, _TEXT)
+        return tuple(
+            self.value(side, field_of(item, name)) for side, name in zip(sides, PAIR.values(), strict=True)
+        )
+
+    def _option(self, op: Choose, array: pa.Array[Any]) -> Any:
+        """Return the only record that is present; several or none are returned as they are and do not fit."""
+        records = [
+            self.value(Nest(op.slot, record), field_of(array, self.scope.options[record]))
+            for _, record in op.options
+        ]
+        there = [record for record in records if record is not None]
+        return there[0] if len(there) == 1 else tuple(there) or None
+
+
+def _uuid(text: str) -> UUID | str:
+    """Return a text as a UUID; a text that is none as it is, which the row codec refuses."""
+    try:
+        return UUID(text)
+    except ValueError:
+        return text
+
+
+def _items(array: pa.Array[Any]) -> list[pa.Array[Any]]:
+    """Return the elements of the only list in an array, each as an array."""
+    lists: Any = array
+    inside = plain(lists.flatten())
+    return [inside.slice(index, 1) for index in range(len(inside))]

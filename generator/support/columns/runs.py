@@ -1,8 +1,7 @@
 """Positions of many rows at once: a run of octets in each, and how far it has been read.
 
-The counterpart of `specwire.generated.place` for whole columns. A row that does not fit is recorded
-in `ok` and continues as an empty run at octet 0, where reading is safe. Values read from it
-afterwards have no meaning.
+A row that does not fit is recorded in `ok` and continues as an empty run at octet 0, where reading is
+safe. Values read from it afterwards have no meaning.
 """
 
 from __future__ import annotations
@@ -12,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from specwire.generated.columns.frames import Frames, Mask, Octets, Positions
-from specwire.generated.layout import Span
+from specwire.generated.columns.arrow import Mask, Octets, Positions
+from specwire.generated.columns.frames import Frames
+from specwire.generated.layout import Order
 
 
 class Run:
@@ -60,9 +60,9 @@ class Run:
         mask[rows] = True
         self.refuse(mask)
 
-    def part(self, rows: Positions, *, skim: bool | None = None) -> Run:
+    def part(self, rows: Positions) -> Run:
         """Return a separate run over some rows; `join` merges it back."""
-        return Run(self.frames, self.at[rows], self.end[rows], skim=self.skim if skim is None else skim)
+        return Run(self.frames, self.at[rows], self.end[rows], skim=self.skim)
 
     def join(self, rows: Positions, part: Run) -> None:
         """Continue in `rows` at the position of `part`."""
@@ -72,50 +72,34 @@ class Run:
         if not part.ok.all():
             self.refuse_at(rows[~part.ok])
 
-    def need(self, octets: int) -> None:
-        """Refuse rows with fewer than `octets` octets left."""
+    def forward(self, octets: int) -> Positions:
+        """Return where the next octets begin, and advance past them; refuse rows with fewer."""
         self.refuse(self.at + octets > self.end)
-
-    def record(self, octets: int) -> Octets:
-        """Return the next octets of each row as the rows of a matrix, and advance past them."""
-        self.need(octets)
-        found = gather(self.frames.octets, self.at, octets, self.step)
-        self._pass(octets)
-        return found
-
-    def number(self, octets: int) -> NDArray[Any]:
-        """Return the next unsigned big-endian integer and advance past it."""
-        return integers(self.record(octets), 0, octets)
-
-    def size(self, octets: int) -> Positions:
-        """Return the next size; refuse rows where it exceeds the octets left after it."""
-        found = self.number(octets)
-        self.refuse(found > self.left.astype(np.uint64 if octets > 4 else np.int64))
-        return np.where(self.ok, found, 0).astype(np.int64)
-
-    def span(self, span: Span) -> tuple[Positions, Positions]:
-        """Return the start and size of the next value and advance past it."""
-        if span.kind == "prefix":
-            size = self.size(span.octets)
-        elif span.kind == "fixed":
-            self.need(span.octets)
-            size = np.where(self.ok, span.octets, 0)
-        elif span.kind == "until":
-            size = self._until(span.until)
-        else:
-            size = self.left
         start = self.at
-        self._pass(size)
-        return start, size
-
-    def _pass(self, octets: int | Positions) -> None:
-        """Advance past `octets` octets."""
-        self.at = self.at + octets
-        self.step = self.step if isinstance(octets, int) else 0
+        self.at = start + octets
         if self.parked:
             self.at = np.where(self.ok, self.at, 0)
+        return start
 
-    def _until(self, octets: bytes) -> Positions:
+    def take(self, size: Positions) -> tuple[Positions, Positions]:
+        """Return the start and number of the next octets, and advance past them; see `within`."""
+        start = self.at
+        self.at = start + size
+        self.step = 0
+        return start, size
+
+    def rest(self) -> tuple[Positions, Positions]:
+        """Return where the octets left begin and their number, and advance to the end."""
+        start, size = self.at, self.left
+        self.at, self.step = self.end, 0
+        return start, size
+
+    def within(self, size: Positions) -> Positions:
+        """Return numbers of octets; refuse rows where one is negative or exceeds the octets left."""
+        self.refuse((size < 0) | (size > self.left))
+        return np.where(self.ok, size, 0) if self.parked else size
+
+    def until(self, octets: bytes) -> Positions:
         """Return the number of octets before `octets`; refuse rows without them."""
         found = places(self.frames.octets, octets)
         number = np.searchsorted(found, self.at)
@@ -130,7 +114,7 @@ class Run:
         fits = self.left >= size
         if not size or not fits.any():
             return fits
-        return fits & ~differs(gather(self.frames.octets, np.where(fits, self.at, 0), size), 0, octets)
+        return fits & ~differs(gather(self.frames.octets, np.where(fits, self.at, 0), size), octets)
 
 
 def gather(octets: Octets, at: Positions, size: int, step: int = 0) -> Octets:
@@ -148,25 +132,27 @@ def gather(octets: Octets, at: Positions, size: int, step: int = 0) -> Octets:
     return records[at].view(np.uint8).reshape(len(at), size)
 
 
-def integers(record: Octets, offset: int, octets: int) -> NDArray[Any]:
-    """Return the unsigned big-endian integers at `offset` of each record."""
-    if octets == 1:
-        return record[:, offset]
-    if octets in (2, 4, 8):
-        return record[:, offset : offset + octets].view(f">u{octets}")[:, 0]
-    wide = np.zeros((len(record), 4 if octets < 4 else 8), np.uint8)
-    wide[:, wide.shape[1] - octets :] = record[:, offset : offset + octets]
-    return wide.view(f">u{wide.shape[1]}")[:, 0]
+def integers(octets: Octets, order: Order = "big", *, signed: bool = False) -> NDArray[Any]:
+    """Return the integer that each row of a matrix of up to eight columns holds."""
+    size = octets.shape[1]
+    wide = next(width for width in (1, 2, 4, 8) if width >= size)
+    kind = np.dtype(f"{'<' if order == 'little' else '>'}{'i' if signed else 'u'}{wide}")
+    if size == wide:
+        return octets.view(kind)[:, 0]
+    padded = np.zeros((len(octets), wide), np.uint8)
+    padded[:, slice(wide - size, None) if order == "little" else slice(size)] = octets
+    shifted: NDArray[Any] = padded.view(kind)[:, 0] >> kind.type(8 * (wide - size))
+    return shifted
 
 
-def differs(record: Octets, offset: int, octets: bytes) -> Mask:
-    """Return the mask of records that do not have `octets` at `offset`."""
-    found = np.zeros(len(record), bool)
+def differs(rows: Octets, octets: bytes) -> Mask:
+    """Return the mask of rows of a matrix that are not `octets`."""
+    found = np.zeros(len(rows), bool)
     done = 0
     while done < len(octets):
         width = next(width for width in (8, 4, 2, 1) if width <= len(octets) - done)
         wanted = int.from_bytes(octets[done : done + width], "big")
-        found |= integers(record, offset + done, width) != wanted
+        found |= integers(rows[:, done : done + width]) != wanted
         done += width
     return found
 

@@ -110,7 +110,10 @@ def package_jar(package: GeneratedPackage) -> tuple[Path | None, str]:
     source = Path(package.place) / DECODER
     if not source.is_file():
         command = f"specwire generate {package.protocol} --target java"
-        return None, f"{source} is missing: run `{command}`, unless a Python function computes a checksum of it"
+        return (
+            None,
+            f"{source} is missing: run `{command}`, unless a Python function computes a checksum of it",
+        )
     text = source.read_text(encoding="utf-8")
     if (name := identifier(package.name)) != package.protocol:
         # Classes of several editions in one session need different names.

@@ -1,0 +1,1 @@
+../generator/support/construct_numbers.py

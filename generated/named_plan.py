@@ -1,0 +1,1 @@
+../generator/support/named_plan.py

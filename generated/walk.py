@@ -1,1 +1,0 @@
-../generator/support/walk.py

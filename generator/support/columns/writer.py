@@ -1,0 +1,349 @@
+"""Writer of operations: the octets of all elements of a body, from the columns of its slots.
+
+A number that counts is known after what it counts, so its octets are put in later, as are those of a
+size and a checksum. The items of all lists are written first and then grouped. Grouping moves no
+octets, because they are already in order.
+
+Columns with nulls are accepted where a value is optional; elsewhere a null is wrong. Wrong elements
+go to the row codec, which raises the error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from specwire.generated.checksums import compute_checksum
+from specwire.generated.columns.arrow import Mask, Whole, either, starts_of
+from specwire.generated.columns.building import scattered
+from specwire.generated.columns.codings import write_column, write_values
+from specwire.generated.columns.intake import PAIR, elements, field_of, plain, there
+from specwire.generated.columns.pieces import Block, Component, Numbers, Pieces, joined, total_width
+from specwire.generated.columns.slots import Names
+from specwire.generated.columns.values import Written, write_divided, write_octets, write_text, write_words
+from specwire.generated.layout import Coding
+from specwire.generated.plan import (
+    NAME,
+    VALUE,
+    Body,
+    Choose,
+    Expect,
+    Extent,
+    Loop,
+    Mark,
+    Nest,
+    Number,
+    Optional,
+    Pad,
+    Region,
+    Sized,
+    TakeOctets,
+    TakeText,
+    Verify,
+    Visitor,
+    Word,
+    coded_octets,
+)
+
+Columns = Callable[[str], "pa.Array[Any]"]
+"""Function that returns the column of a slot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What all writers of a protocol share."""
+
+    records: Mapping[str, Body]
+    names: Names
+    options: Mapping[str, str]
+    """Column of each record in a union, by class."""
+    strict: bool
+    """Follow the specification to the letter."""
+
+    def body(self, body: Body, columns: Columns, count: int) -> Written:
+        """Return the octets of `count` elements of a body."""
+        writer = Writer(self, columns, count)
+        writer.visit(body)
+        return writer.finish()
+
+    def struct(self, owner: str, body: Body, array: pa.Array[Any]) -> Written:
+        """Return the octets of a body whose columns are the fields of a struct array without nulls."""
+        names = self.names[owner]
+        return self.body(body, lambda slot: field_of(array, names[slot]), len(array))
+
+
+class Writer(Visitor):
+    """Writer of a body."""
+
+    def __init__(self, scope: Scope, columns: Columns, count: int) -> None:
+        self.scope = scope
+        self.columns = columns
+        self.count = count
+        self.components: list[Component] = []
+        self.begin = 0
+        """First component of the body, for padding."""
+        self.wrong: Mask | None = None
+        self.ended: Mask | None = None
+        """Elements without an earlier optional value."""
+        self.hidden: dict[str, tuple[int, Coding]] = {}
+        """Hidden slots whose numbers are not known yet: the component to replace, and the coding."""
+        self.marks: dict[str, int] = {}
+        """Component that follows each mark."""
+        self.checks: list[Verify] = []
+
+    def finish(self) -> Written:
+        """Return the octets of the elements, and the mask of wrong ones."""
+        for op in self.checks:
+            self._checksum(op)
+        if self.hidden:
+            self._all_wrong()
+        return tuple(self.components), self.wrong
+
+    def _add(self, components: Sequence[Component], *wrong: Mask | None) -> None:
+        self.components += components
+        self.wrong = either(self.wrong, *wrong)
+
+    def _all_wrong(self) -> None:
+        """Leave all elements to the row codec."""
+        self.wrong = np.ones(self.count, np.bool_)
+
+    # Values
+
+    def expect(self, op: Expect) -> None:
+        """See `Visitor`."""
+        self.components.append(op.octets)
+
+    def pad(self, op: Pad) -> None:
+        """See `Visitor`."""
+        if op.multiple:
+            sizes = np.broadcast_to(np.asarray(-self._width(self.begin)) % op.multiple, (self.count,))
+            fill = np.full(int(sizes.sum()), op.fill[0], np.uint8)
+            self.components.append(Pieces(starts_of(sizes), fill))
+        else:
+            self.components.append(op.fill * op.octets)
+
+    def number(self, op: Number) -> None:
+        """See `Visitor`."""
+        if op.counts or op.checks:
+            self.hidden[op.slot] = len(self.components), op.coding
+            self.components.append(bytes(coded_octets(op.coding) or 0))
+        else:
+            self._value(op.slot, lambda array: write_column(op.coding, array))
+
+    def text(self, op: TakeText) -> None:
+        """See `Visitor`."""
+        begin = len(self.components)
+        self._value(op.slot, lambda array: write_text(op, array, self.scope.strict))
+        self._taken(op.extent, begin)
+
+    def octets(self, op: TakeOctets) -> None:
+        """See `Visitor`."""
+        begin = len(self.components)
+        self._value(op.slot, lambda array: write_octets(op, array))
+        self._taken(op.extent, begin)
+
+    def word(self, op: Word) -> None:
+        """See `Visitor`."""
+        self._value(op.slot, lambda array: write_words(op, array))
+
+    def _value(self, slot: str, write: Callable[[pa.Array[Any]], Written]) -> None:
+        """Write the values of a slot; nothing for nulls, which are wrong."""
+        array = plain(self.columns(slot))
+        if array.null_count:
+            now = there(array)
+            self._add(*spread(write(array.drop_null()), now), ~now)
+        else:
+            self._add(*write(array))
+
+    def _taken(self, extent: Extent, begin: int) -> None:
+        """Write the number of octets from component `begin` on, if a number counts them."""
+        if extent.kind == "slot":
+            octets = self._width(begin)
+            self._counted(extent.slot, octets + extent.plus if extent.plus else octets)
+
+    def _width(self, begin: int) -> int | Whole:
+        """Return the number of octets of the components from `begin` on."""
+        if any(begin <= at and coded_octets(coding) is None for at, coding in self.hidden.values()):
+            self._all_wrong()
+        return total_width(self.components[begin:])
+
+    def _counted(self, slot: str, number: int | Whole) -> None:
+        """Write the number of a hidden slot."""
+        if slot not in self.hidden:
+            self._all_wrong()
+            return
+        at, coding = self.hidden.pop(slot)
+        numbers = np.full(self.count, number) if isinstance(number, int) else number
+        components, wrong = write_values(coding, numbers)
+        self.components[at] = components[0] if len(components) == 1 else joined(components, self.count)
+        self.wrong = either(self.wrong, wrong)
+
+    # Values inside of others
+
+    def nest(self, op: Nest) -> None:
+        """See `Visitor`."""
+        self._value(op.slot, lambda array: self._record(op.record, array))
+
+    def _record(self, record: str, array: pa.Array[Any]) -> Written:
+        return self.scope.struct(record, self.scope.records[record], array)
+
+    def choose(self, op: Choose) -> None:
+        """See `Visitor`. An element is the record whose column is not null."""
+
+        def write(array: pa.Array[Any]) -> Written:
+            found: list[Component] = []
+            wrong: Mask | None = None
+            chosen = np.zeros(len(array), np.int64)
+            for _, record in op.options:
+                column = plain(field_of(array, self.scope.options[record]))
+                now = there(column)
+                chosen += now
+                components, outside = spread(self._record(record, column.drop_null()), now)
+                found += components
+                wrong = either(wrong, outside)
+            return tuple(found), either(wrong, chosen != 1)
+
+        self._value(op.slot, write)
+
+    def optional(self, op: Optional) -> None:
+        """See `Visitor`. A value without octets is wrong, as it would be read as omitted."""
+        now = there(plain(self.columns(op.slot)))
+        known = pa.array(now)
+        few = int(np.count_nonzero(now))
+        written = self.scope.body(op.body, lambda slot: self.columns(slot).filter(known), few)
+        components, wrong = spread(written, now)
+        empty = np.broadcast_to(np.asarray(total_width(components)) == 0, now.shape) & now
+        self._add(components, wrong, empty, None if self.ended is None else self.ended & now)
+        self.ended = either(self.ended, ~now)
+
+    def sized(self, op: Sized) -> None:
+        """See `Visitor`."""
+        at = len(self.components)
+        self.components.append(b"")
+        self._inside(op.body)
+        behind = np.broadcast_to(np.asarray(self._width(at + 1), np.int64), (self.count,))
+        self.components[at], wrong = _size(op.forms, behind)
+        self.wrong = either(self.wrong, wrong)
+
+    def region(self, op: Region) -> None:
+        """See `Visitor`."""
+        begin = len(self.components)
+        self._inside(op.body)
+        self._counted(op.count, self._width(begin) + op.plus)
+
+    def _inside(self, body: Body) -> None:
+        outer, self.begin = self.begin, len(self.components)
+        self.visit(body)
+        self.begin = outer
+
+    def loop(self, op: Loop) -> None:
+        """See `Visitor`."""
+        array = plain(self.columns(op.slot))
+        now = there(array)
+        starts, items = elements(array.drop_null() if array.null_count else array)
+        components, wrong = self._items(op, items)
+        pieces = joined(components, int(starts[-1])).grouped(starts)
+        counts = np.diff(starts)
+        inside = None if wrong is None else np.diff(starts_of(wrong)[starts]) > 0
+        few = counts < op.minimum if op.minimum else None
+        self._add(*spread(((pieces,), either(inside, few)), now), ~now)
+        if op.count:
+            numbers = counts if now.all() else scattered(counts, np.flatnonzero(now), self.count)
+            self._counted(op.count, numbers + op.plus if op.plus else numbers)
+
+    def _items(self, op: Loop, items: pa.Array[Any]) -> Written:
+        """Return the octets of the items of all lists."""
+        if not op.pairs:
+            return self.scope.body(op.body, lambda slot: items, len(items))
+        items = plain(items)
+        now = there(items)
+        pairs = items.drop_null() if items.null_count else items
+        sides = {slot: plain(field_of(pairs, name)) for slot, name in PAIR.items()}
+        if op.pairs == "both":
+            components, wrong = spread(self.scope.body(op.body, sides.__getitem__, len(pairs)), now)
+            return components, either(wrong, ~now)
+        both = there(sides[NAME]) & there(sides[VALUE])
+        if not both.all():
+            sides = {slot: side.filter(pa.array(both)) for slot, side in sides.items()}
+        writer = _PairWriter(self.scope, sides, int(np.count_nonzero(both)), op)
+        writer.visit(op.body)
+        complete = now.copy()
+        complete[now] = both
+        components, wrong = spread(writer.finish(), complete)
+        return components, either(wrong, ~complete)
+
+    # Checksums
+
+    def mark(self, op: Mark) -> None:
+        """See `Visitor`."""
+        self.marks[op.name] = len(self.components)
+
+    def verify(self, op: Verify) -> None:
+        """See `Visitor`. The checksum is known when all numbers are."""
+        self.checks.append(op)
+
+    def _checksum(self, op: Verify) -> None:
+        covered: list[Component] = []
+        for begin, end in op.ranges:
+            covered += self.components[self.marks[begin] : self.marks[end]]
+        pieces = joined(covered, self.count)
+        view, starts = pieces.data.data, pieces.offsets.tolist()
+        found = [
+            compute_checksum(op.algorithm, bytes(view[starts[row] : starts[row + 1]]))
+            for row in range(self.count)
+        ]
+        at, coding = self.hidden.pop(op.slot)
+        components, wrong = write_values(coding, np.array(found, np.uint64))
+        (self.components[at],) = components
+        self.wrong = either(self.wrong, wrong)
+
+
+class _PairWriter(Writer):
+    """Writer of pairs that are one text each, divided at ``=``."""
+
+    def __init__(self, scope: Scope, sides: Mapping[str, pa.Array[Any]], count: int, loop: Loop) -> None:
+        super().__init__(scope, sides.__getitem__, count)
+        self.last = loop.pairs == "last"
+
+    def text(self, op: TakeText) -> None:
+        """See `Visitor`."""
+        begin = len(self.components)
+        self._add(*write_divided(op, self.last, self.columns(NAME), self.columns(VALUE), self.scope.strict))
+        self._taken(op.extent, begin)
+
+
+def spread(written: Written, now: Mask) -> Written:
+    """Return what was written for the elements where `now` is true, and nothing elsewhere."""
+    components, wrong = written
+    if now.all():
+        return written
+    pieces = joined(components, int(np.count_nonzero(now))).spread(now)
+    if wrong is not None:
+        inside = np.zeros(len(now), np.bool_)
+        inside[now] = wrong
+        wrong = inside
+    return (pieces,), wrong
+
+
+def _size(forms: Sequence[tuple[bytes, int]], behind: Whole) -> tuple[Component, Mask | None]:
+    """Return the sizes of the octets that follow, each in the first form that can hold it."""
+    used = np.full(len(behind), len(forms))
+    for number, (tag, octets) in reversed(list(enumerate(forms))):
+        fits = behind < 256**octets if octets < 8 else np.ones(len(behind), np.bool_)
+        for other in [other for other, _ in forms if other and not tag and len(other) <= octets]:
+            # Without a tag, the number must not begin like a form with one.
+            fits &= behind >> 8 * (octets - len(other)) != int.from_bytes(other, "big")
+        used[fits] = number
+    found: list[Component] = []
+    for number, (tag, octets) in enumerate(forms):
+        now = used == number
+        if now.any():
+            found += spread(((tag, Numbers(behind[now], octets)), None), now)[0]
+    pieces = joined(found, len(behind))
+    if len(behind) and (used == used[0]).all():
+        return Block(pieces.octets.reshape(len(behind), -1)), either(used == len(forms))
+    return pieces, either(used == len(forms))

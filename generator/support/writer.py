@@ -1,0 +1,353 @@
+"""Encoding of values with full checks, operation by operation: the slow path of encoding.
+
+A value is refused in two cases:
+
+- It has no octets: wrong type, out of range, too long for the number that says its length.
+- Its octets would decode to something else: a NUL in a NUL-terminated text, ``=`` in a name that
+  ``=`` ends, padding at the end of a padded text, a value after an omitted one.
+
+Numbers that follow from other octets (lengths, counts, sizes, checksums) are written when those are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, NoReturn
+from uuid import UUID
+
+from specwire.generated import plan as ops
+from specwire.generated.checksums import compute_checksum
+from specwire.generated.codings import Countable, NumberError, describe, limits, write_number
+from specwire.generated.errors import EncodeError, Kind
+from specwire.generated.layout import Coding, Field
+from specwire.generated.named_plan import NamedMessage, NamedPlan, NamedVisitor
+from specwire.generated.plan import ITEM, NAME, VALUE, coded_octets
+from specwire.generated.words import either, octets_word, show
+
+Pieces = list[tuple[Field, bytes]]
+"""Fields of a run, each with its octets."""
+
+
+@dataclass(slots=True)
+class _Run:
+    """Octets of a frame, a record or an item so far; `owner` has the values."""
+
+    owner: Any
+    pieces: list[tuple[str, bytes]] = field(default_factory=list)
+    """Slots, each with its octets."""
+    start: int = 0
+    """Index of the first piece of the innermost body."""
+    open: dict[str, tuple[int, ops.Number]] = field(default_factory=dict)
+    """Hidden slot -> index of its piece, whose octets are not known yet, and its operation."""
+    marks: dict[str, int] = field(default_factory=dict)
+    """Mark -> index of the next piece."""
+    checks: list[ops.Verify] = field(default_factory=list)
+
+
+class Writer(NamedVisitor):
+    """Encoder of the values of one message; tracks its position for error messages.
+
+    `home` is the module with the classes of the message and its records.
+    """
+
+    def __init__(self, plan: NamedPlan, message: NamedMessage, home: str, strict: bool) -> None:
+        super().__init__(plan, message)
+        self.home = home
+        self.strict = strict
+        self._run = _Run(None)
+
+    def refuse(self, kind: Kind, expected: str, found: str) -> NoReturn:
+        """Raise EncodeError for a fault at the current position."""
+        raise EncodeError(
+            protocol=self.plan.layout.protocol, message_name=self.message.layout.name, field=self.path, frame=None,
+            offset=None, kind=kind, expected=expected, found=found, rule=f"{self.plan.layout.edition} {self.rule_name}",
+        )  # fmt: skip
+
+    def run(self, body: ops.Body, owner: object) -> Pieces:
+        """Return the octets of the fields of a frame, whose values are attributes of `owner`.
+
+        Raises:
+            EncodeError: a value does not fit.
+        """
+        pieces = self._written(body, _Run(owner))
+        return [
+            (self.message.fields[slot], _joined(group))
+            for slot, group in groupby(pieces, lambda piece: piece[0].removesuffix("#"))
+        ]
+
+    def item(self, body: ops.Body, value: object) -> bytes:
+        """Return the octets of one of many values.
+
+        Raises:
+            EncodeError: the value does not fit.
+        """
+        return _joined(self._written(body, _Run(value)))
+
+    def sequence(self, value: object) -> tuple[Any, ...]:
+        """Return a value that must be a tuple."""
+        if not isinstance(value, tuple):
+            self.refuse("count", "a tuple", describe(value))
+        return value
+
+    def _written(self, body: ops.Body, run: _Run) -> list[tuple[str, bytes]]:
+        outer, self._run = self._run, run
+        self._check_omitted(body)
+        self.visit(body)
+        for op in run.checks:
+            self._write_checksum(op)
+        self._run = outer
+        return run.pieces
+
+    def _check_omitted(self, body: ops.Body) -> None:
+        """Refuse a value after an omitted one."""
+        omitted = False
+        for op in _optional(body):
+            value = self._value(op.slot)
+            if omitted and value is not None:
+                self.enter(op.slot)
+                self.refuse("length", "None, as the field before it", describe(value))
+            omitted = value is None
+
+    def _value(self, slot: str) -> Any:
+        owner = self._run.owner
+        if slot == ITEM:
+            return owner
+        if slot in (NAME, VALUE):
+            return owner[slot == VALUE]
+        return getattr(owner, slot)
+
+    def _add(self, slot: str, octets: bytes) -> None:
+        self._run.pieces.append((slot, octets))
+
+    # Constants and numbers
+
+    def expect(self, op: ops.Expect) -> None:
+        """Write constant octets."""
+        self._add(op.slot, op.octets)
+
+    def word(self, op: ops.Word) -> None:
+        """Write one of several words."""
+        self.enter(op.slot)
+        value = self._value(op.slot)
+        if value not in op.options:
+            self.refuse("constant", either(op.options), describe(value))
+        self._add(op.slot, self._encoded(value))
+
+    def pad(self, op: ops.Pad) -> None:
+        """Write octets without meaning."""
+        octets = op.octets
+        if op.multiple:
+            octets = -len(_joined(self._run.pieces[self._run.start :])) % op.multiple
+        self._add(op.slot, op.fill * octets)
+
+    def number(self, op: ops.Number) -> None:
+        """Write a number; leave room for one that follows from other octets."""
+        self.enter(op.slot)
+        if op.counts or op.checks:
+            self._run.open[op.slot] = len(self._run.pieces), op
+            self._add(op.slot, b"\0" * (coded_octets(op.coding) or 0))
+        else:
+            self._add(op.slot, self._coded(op.coding, self._value(op.slot)))
+
+    def _coded(self, coding: Coding, value: object) -> bytes:
+        try:
+            return write_number(coding, value)
+        except NumberError as error:
+            self.refuse(error.kind, error.expected, error.found)
+
+    def _count(self, slot: str, plus: int, number: int, *, entries: bool = False) -> None:
+        """Write the hidden number of octets, or of entries, in the room that was left for it."""
+        position, op = self._run.open[slot]
+        assert isinstance(op.coding, Countable)
+        most = limits(op.coding)[1] - plus
+        if number > most:
+            kind: Kind = "count" if entries else "length"
+            self.refuse(kind, f"at most {most} {'entries' if entries else 'octets'}", str(number))
+        self._run.pieces[position] = slot, write_number(op.coding, number + plus)
+
+    # Texts and octets
+
+    def text(self, op: ops.TakeText) -> None:
+        """Write a text, or a name and a value as one."""
+        self.enter(op.slot)
+        value = self._value(op.slot)
+        if op.json:
+            self._add(op.slot, self._encoded(value))
+        elif self.split in ("first", "last"):
+            self._add(op.slot, self._spanned(op.extent, self._divided(*value)))
+        else:
+            self._add(op.slot, self._text(op, value))
+
+    def _text(self, op: ops.TakeText, value: object) -> bytes:
+        raw = self._encoded(value)
+        if op.terminated:
+            if b"\0" in raw:
+                self.refuse("text", "text without NUL", "0x00")
+            raw += b"\0" * self.strict
+        if op.padding is not None:
+            size = op.extent.octets
+            if len(raw) > size:
+                self.refuse("length", f"at most {octets_word(size)}", str(len(raw)))
+            if raw.endswith(op.padding):
+                expected = f"text that does not end with {show(op.padding)}, which fills it up"
+                self.refuse("text", expected, describe(value))
+            return raw.ljust(size, op.padding)
+        return self._spanned(op.extent, raw)
+
+    def _encoded(self, value: object) -> bytes:
+        if not isinstance(value, str):
+            self.refuse("text", "text", describe(value))
+        try:
+            return value.encode()
+        except UnicodeEncodeError as error:
+            self.refuse("text", "text that UTF-8 can write", repr(value[error.start : error.end]))
+
+    def octets(self, op: ops.TakeOctets) -> None:
+        """Write opaque octets, or a UUID."""
+        self.enter(op.slot)
+        value = self._value(op.slot)
+        if op.uuid:
+            if not isinstance(value, UUID):
+                self.refuse("range", "a UUID", describe(value))
+            self._add(op.slot, value.bytes if op.uuid == "big" else value.bytes_le)
+            return
+        if not isinstance(value, bytes | bytearray | memoryview):
+            self.refuse("text", "octets", describe(value))
+        raw = bytes(value)
+        if op.extent.kind != "fixed" and len(raw) < op.minimum:
+            self.refuse("length", f"at least {octets_word(op.minimum)}", str(len(raw)))
+        if op.extent.kind != "fixed" and op.maximum is not None and len(raw) > op.maximum:
+            self.refuse("length", f"at most {octets_word(op.maximum)}", str(len(raw)))
+        self._add(op.slot, self._spanned(op.extent, raw))
+
+    def _spanned(self, extent: ops.Extent, raw: bytes) -> bytes:
+        """Return octets that fit their extent; write the number that counts them."""
+        match extent.kind:
+            case "fixed" if len(raw) != extent.octets:
+                self.refuse("length", octets_word(extent.octets), str(len(raw)))
+            case "until" if (raw + extent.until).index(extent.until) != len(raw):
+                self.refuse("text", f"text without {show(extent.until)}", show(raw))
+            case "slot":
+                self._count(extent.slot, extent.plus, len(raw))
+        return raw
+
+    def _divided(self, name: object, value: object) -> bytes:
+        """Return name and value as one text; the side before the separator must not contain another ``=``."""
+        self.path = f"{self.entry}.name"
+        octets = self._encoded(name) + b"="
+        if self.split == "first" and octets.count(b"=") > 1:
+            self.refuse("text", "a name without '='", repr(name))
+        self.path = f"{self.entry}.value"
+        octets += (content := self._encoded(value))
+        if self.split == "last" and b"=" in content:
+            self.refuse("text", "a value without '='", repr(value))
+        self.path = self.entry
+        return octets
+
+    # Values with values inside
+
+    def loop(self, op: ops.Loop) -> None:
+        """Write items."""
+        self.enter(op.slot)
+        items = self.sequence(self._value(op.slot))
+        if op.count:
+            self._count(op.count, op.plus, len(items), entries=True)
+        if len(items) < op.minimum:
+            self.refuse("count", f"at least {op.minimum}", str(len(items)))
+        octets: list[bytes] = []
+        for number in self.items(op, range(len(items))):
+            item = items[number]
+            if op.pairs and (not isinstance(item, tuple) or len(item) != 2):
+                self.refuse("count", "a pair of name and value", describe(item))
+            octets.append(self.item(op.body, item))
+        self._add(op.slot, b"".join(octets))
+
+    def nest(self, op: ops.Nest) -> None:
+        """Write a record."""
+        self._record(op.slot, (op.record,))
+
+    def choose(self, op: ops.Choose) -> None:
+        """Write one of several records."""
+        self._record(op.slot, [record for _, record in op.options])
+
+    def _record(self, slot: str, classes: Sequence[str]) -> None:
+        """Write a record; refuse a record of another package, even if its name matches."""
+        self.enter(slot)
+        value = self._value(slot)
+        found = value.__class__
+        if found.__module__ != self.home or found.__name__ not in classes:
+            self.refuse("tag", either(classes), describe(value))
+        with self.inside(found.__name__):
+            pieces = self._written(self.plan.records[found.__name__].body, _Run(value))
+        self._add(slot, _joined(pieces))
+
+    def optional(self, op: ops.Optional) -> None:
+        """Write operations unless their value is None."""
+        if self._value(op.slot) is None:
+            return
+        position = len(self._run.pieces)
+        self.visit(op.body)
+        if not _joined(self._run.pieces[position:]):
+            self.enter(op.slot)
+            self.refuse("length", "at least 1 octet: without any it would be read as None", "0 octets")
+
+    def sized(self, op: ops.Sized) -> None:
+        """Write operations, and their number of octets before them."""
+        position = len(self._run.pieces)
+        self._add(op.slot, b"")
+        self._run.start = position + 1
+        self.visit(op.body)
+        self.enter(op.slot)
+        self._run.pieces[position] = op.slot, self._size(op, len(_joined(self._run.pieces[position + 1 :])))
+
+    def _size(self, op: ops.Sized, behind: int) -> bytes:
+        for tag, octets in op.forms:
+            if behind < 256**octets:
+                size = tag + behind.to_bytes(octets, "big")
+                # A size without a tag must not begin like another form.
+                if tag or not any(other and size.startswith(other) for other, _ in op.forms):
+                    return size
+        most = max(256**octets for _, octets in op.forms) - 1
+        self.refuse("length", f"at most {most} octets after it", str(behind))
+
+    def region(self, op: ops.Region) -> None:
+        """Write operations, and the number that counts their octets before them."""
+        position, outer = len(self._run.pieces), self._run.start
+        self._run.start = position
+        self.visit(op.body)
+        self._run.start = outer
+        self.enter(op.count)
+        self._count(op.count, op.plus, len(_joined(self._run.pieces[position:])))
+
+    # Checksums
+
+    def mark(self, op: ops.Mark) -> None:
+        """Keep the position."""
+        self._run.marks[op.name] = len(self._run.pieces)
+
+    def verify(self, op: ops.Verify) -> None:
+        """Leave the checksum for the end of the run, when all octets are known."""
+        self._run.checks.append(op)
+
+    def _write_checksum(self, op: ops.Verify) -> None:
+        run = self._run
+        covered = b"".join(_joined(run.pieces[run.marks[begin] : run.marks[end]]) for begin, end in op.ranges)
+        position, number = run.open[op.slot]
+        self.enter(op.slot)
+        run.pieces[position] = op.slot, self._coded(number.coding, compute_checksum(op.algorithm, covered))
+
+
+def _joined(pieces: Iterable[tuple[str, bytes]]) -> bytes:
+    return b"".join(octets for _, octets in pieces)
+
+
+def _optional(body: ops.Body) -> Iterator[ops.Optional]:
+    """Yield the operations of a run that may be omitted."""
+    for op in body:
+        match op:
+            case ops.Optional():
+                yield op
+            case ops.Sized() | ops.Region():
+                yield from _optional(op.body)

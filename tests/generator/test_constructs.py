@@ -1,0 +1,180 @@
+"""Construct declarations of values of every kind: they agree with the naive interpreter of the IR."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+from types import ModuleType, SimpleNamespace
+from typing import Any
+from uuid import UUID
+
+import construct as cs
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from specwire.generator import ir
+from specwire.generator.emit.constructs import EMITTER
+from tests.examples import examples
+from tests.generated.agreement import mutated, some_truncations
+from tests.generator import interpreter, layouts
+from tests.generator.editions import field, message, protocol
+from tests.generator.interpreter import Refused
+from tests.generator.test_layouts import contents_of
+from tests.generator.test_values import Values
+
+
+def declared(of: ir.Protocol) -> Any:
+    """Return the constructs module of a protocol."""
+    source = EMITTER.emit(of)
+    assert isinstance(source, str)
+    module = ModuleType("constructs")
+    exec(compile(source, "constructs.py", "exec"), module.__dict__)  # noqa: S102
+    return module
+
+
+def classes(of: ir.Protocol) -> Any:
+    """Return classes for messages and records that take any attributes."""
+
+    class Classes(dict[str, Any]):
+        def __getattr__(self, name: str) -> Any:
+            return self.setdefault(name, type(name, (SimpleNamespace,), {}))
+
+    return Classes()
+
+
+def plain(type: ir.Type, value: Any) -> Any:
+    """Return a value as the declarations have it."""
+    match type:
+        case _ if value is None:
+            return None
+        case ir.ListType(element=element):
+            return [plain(element, item) for item in value]
+        case ir.PairsType():
+            return list(value)
+        case ir.RecordType(fields=fields):
+            return {f.name: plain(f.type, getattr(value, f.attribute)) for f in fields if not f.implied}
+        case ir.UnionType(options=options):
+            name = value.__class__.__name__
+            return {name: plain(next(one for one in options if one.class_name == name), value)}
+    return value
+
+
+def without_implied(type: ir.Type, value: Any) -> Any:
+    """Return what a declaration read without what follows from the rest."""
+    match type, value:
+        case ir.ListType(element=element), list():
+            return [without_implied(element, item) for item in value]
+        case ir.PairsType(), list():
+            return [tuple(pair) for pair in value]
+        case ir.RecordType(fields=fields), Mapping():
+            return {f.name: without_implied(f.type, value[f.name]) for f in fields if not f.implied}
+        case ir.UnionType(options=options), Mapping():
+            ((name, inside),) = value.items()
+            return {name: without_implied(next(o for o in options if o.class_name == name), inside)}
+    return value
+
+
+@settings(
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+)
+@given(layouts.valued(), st.data())
+def test_the_declarations_agree_with_the_interpreter(of: ir.Protocol, data: st.DataObject) -> None:
+    constructs = declared(of)
+    values = Values(data.draw, of, classes(of))
+    chance = Random(data.draw(st.integers(0, 2**32)))
+    for _ in range(4):
+        one = values.message()
+        layout = next(m for m in of.messages if m.class_name == type(one).__name__)
+        expected = {f.name: plain(f.type, getattr(one, f.attribute)) for f in layout.fields if not f.implied}
+        try:
+            frames = interpreter.encode(of, layout, contents_of(of, one))
+        except Refused:
+            # Construct fills a text that is too short for its field.
+            continue
+        assert constructs.build(layout.class_name, expected) == frames
+        class_name, found = constructs.parse(frames)
+        assert class_name == layout.class_name
+        assert {
+            f.name: without_implied(f.type, found[f.name]) for f in layout.fields if not f.implied
+        } == expected
+        assert constructs.build(class_name, found) == frames
+        damaged = [list(short) for short in some_truncations(frames, 40, chance)]
+        for octets in damaged + [mutated(frames, chance) for _ in range(30)]:
+            assert reads(constructs.parse, octets) == reads(lambda o: interpreter.decode(of, o), octets), (
+                octets
+            )
+
+
+def reads(read: Any, frames: list[bytes]) -> bool:
+    """Return whether frames are not refused."""
+    try:
+        read(frames)
+    except (cs.ConstructError, Refused):
+        return False
+    return True
+
+
+UUID_OCTETS = bytes(range(16))
+
+
+@pytest.mark.parametrize(
+    ("type", "declaration", "value", "octets"),
+    [
+        (ir.IntegerType(2, order="little", signed=True), "cs.Int16sl", -2, b"\xfe\xff"),
+        (ir.IntegerType(5, order="little"), "cs.BytesInteger(5, swapped=True)", 1, b"\1\0\0\0\0"),
+        (ir.IntegerType(1, values=(-1, 1), signed=True), "cs.OneOf(cs.Int8sb, (-1, 1))", -1, b"\xff"),
+        (ir.FloatType(4), "cs.Float32b", 1.5, b"\x3f\xc0\0\0"),
+        (ir.FloatType(8, "little"), "cs.Float64l", -2.5, b"\0\0\0\0\0\0\x04\xc0"),
+        (ir.BooleanType(2), "cs.Mapping(cs.Int16ub, {False: 0, True: 1})", True, b"\0\1"),
+        (ir.VarintType(), "Varint(10)", 624485, b"\xe5\x8e\x26"),
+        (ir.VarintType("big", 4), "Varint(4, big=True)", 2**21, b"\x81\x80\x80\0"),
+        (ir.VarintType(signed="zigzag"), "Varint(10, signed='zigzag')", -2, b"\3"),
+        (ir.VarintType(signed="complement"), "Varint(10, signed='complement')", -123456, b"\xc0\xbb\x78"),
+        (ir.DigitsType(16, 4, 8), "Digits(16, 4, 8)", 255, b"00ff"),
+        (ir.DigitsType(signed=True), "Digits(10, 1, 20, signed=True)", -12, b"-12"),
+        (ir.UuidType(), "Uuid()", UUID(bytes=UUID_OCTETS), UUID_OCTETS),
+        (ir.UuidType("little"), "Uuid(little=True)", UUID(bytes_le=UUID_OCTETS), UUID_OCTETS),
+    ],
+)
+def test_numbers(type: ir.Type, declaration: str, value: object, octets: bytes) -> None:
+    """Octets by hand, and from the documentation of LEB128 and of Protocol Buffers."""
+    of = protocol(message("demo", 1, field("value", type)))
+    source = EMITTER.emit(of)
+    assert f'"value" / {declaration})' in source
+    constructs = declared(of)
+    assert constructs.parse([b"\xaa\xa3\1" + octets]) == (
+        "Demo",
+        {"signature": b"\xaa\xa3", "id": b"\1", "value": value},
+    )
+    assert constructs.build("Demo", {"value": value}) == [b"\xaa\xa3\1" + octets]
+
+
+def test_rules_keep_their_names() -> None:
+    """A rule of a counted text declares the text; its field counts."""
+    number, text = ir.IntegerType(1), ir.TextType(ir.Length("counted"))
+    fields = (
+        field("size", ir.CounterType(number, ("text",)), rule="size"),
+        field("text", text, rule="text"),
+        field("rest", ir.OctetsType(ir.Length("rest", 2)), rule="rest"),
+        field("check", ir.ChecksumType(ir.IntegerType(2), "internet", ("size", "text")), rule="check"),
+    )  # fmt: skip
+    rules = (
+        *(ir.NamedRule(one.name, 1, one.type) for one in fields),
+        ir.NamedRule("head", 1, fields=fields[:1]),
+        ir.NamedRule("body", 1, fields=fields),
+    )
+    constructs = declared(protocol(message("demo", 1, *fields), rules=rules))
+    assert (constructs.size.parse(b"\7"), constructs.text.parse(b"abc")) == (7, "abc")
+    assert (constructs.rest.parse(b"abc"), constructs.check.parse(b"\0\7")) == (b"abc", 7)
+    assert constructs.head.parse(b"\7").size == 7
+    # RFC 1071: the complement of 0x0261 + 0x6200.
+    octets = b"\2ab" + b"load" + b"\x9b\x9e"
+    assert constructs.body.parse(octets).rest == b"load"
+    assert constructs.body.build({"text": "ab", "rest": b"load"}) == octets
+    assert constructs.build("Demo", {"text": "ab", "rest": b"load"}) == [b"\xaa\xa3\1" + octets]
+    with pytest.raises(cs.ChecksumError):
+        constructs.body.parse(octets[:-1] + b"\0")
