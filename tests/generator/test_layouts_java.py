@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from typing import get_args
 
 import msgspec
 import pytest
@@ -21,7 +20,6 @@ from specwire.generated.errors import EncodeError
 from specwire.generated.messages import Message
 from specwire.generator import ir
 from specwire.generator.emit.java import EMITTER
-from specwire.generator.emit.tables import Scalar
 from tests.examples import examples
 from tests.generated import strategies
 from tests.generated.agreement import mutated, some_truncations
@@ -34,9 +32,6 @@ PROTOCOLS = max(2, examples(5))
 MESSAGES = 6
 MOST = 300
 """Messages of a protocol, spoilt ones included; and truncations of a message."""
-
-VALUED = "int8" in get_args(Scalar)
-"""Whether columns can hold values of every kind."""
 
 ONCE = settings(
     max_examples=2,
@@ -63,7 +58,7 @@ def test_java_reads_what_the_codec_reads() -> None:
     sources: list[Path] = []
 
     @ONCE
-    @given(several(layouts.protocols), several(layouts.valued()) if VALUED else st.just([]), st.data())
+    @given(several(layouts.protocols), several(layouts.valued()), st.data())
     def draw(drawn: list[ir.Protocol], valued: list[ir.Protocol], data: st.DataObject) -> None:
         for protocol in (*drawn, *valued):
             number = len(sources)
@@ -85,7 +80,7 @@ def test_java_reads_what_the_codec_reads() -> None:
         draw()
         classes = compile_decoders(sources, Path(folder, "classes"))
         _, found = decoded(classes, jobs)
-    assert len(sources) >= (4 if VALUED else 2) * PROTOCOLS
+    assert len(sources) >= 4 * PROTOCOLS
     for (name, _, given_frames), own, other in zip(jobs, found, wanted, strict=True):
         assert own == other, (name, given_frames)
 
