@@ -27,7 +27,7 @@ public abstract class Part {
         return always;
     }
 
-    /** Whether a message has the part; {@code after} is the minimum number of frames after it, -1 flags are none. */
+    /** Whether a message has the part; {@code after} is the minimum number of frames after the part. */
     final boolean isPresent(Cursor in, int flags, int after) {
         return always || (counted ? in.index < in.count - after : flags >= 0 && (flags & mask) == value);
     }
