@@ -16,7 +16,7 @@ from specwire.runtime.cli.metrics_options import read_metrics
 from specwire.runtime.cli.metrics_showing import shown
 from specwire.runtime.cli.peer_log import PeerLog
 from specwire.runtime.cli.reloading import Take
-from specwire.runtime.filemq.libfilemq import find_dialect
+from specwire.runtime.filemq.codec import find_dialect
 from specwire.runtime.filemq.settings import PeerSettings
 from specwire.runtime.filemq.status import Peer, PeerStatus, describe_done, describe_left, report
 from specwire.runtime.log.text import show_json
@@ -139,7 +139,7 @@ async def is_started(start: Coroutine[Any, Any, None], stop: asyncio.Future[None
 
 
 def _subject(peer: Peer) -> Subject:
-    from specwire.runtime.observe.subjects.filemq import peer_subject
+    from specwire.runtime.observe.views.filemq import peer_subject
 
     return peer_subject(peer)
 

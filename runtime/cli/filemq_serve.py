@@ -23,7 +23,7 @@ from specwire.runtime.cli.reloading import Reloading
 from specwire.runtime.cli.signals import stop_requested
 from specwire.runtime.filemq import FilemqServer, Publication
 from specwire.runtime.filemq.catalogue import Doubt, Put, Unfit
-from specwire.runtime.filemq.libfilemq import find_dialect
+from specwire.runtime.filemq.codec import find_dialect
 from specwire.runtime.filemq.names import is_folder
 from specwire.runtime.filemq.policy import PublicationRules
 from specwire.runtime.filemq.settings import BOUNDS, ServeSettings, read_publication

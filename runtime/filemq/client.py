@@ -26,7 +26,6 @@ for the disk, the client receives nothing, and does not take the silence for the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from enum import Enum
 from math import inf
 from typing import Any
 
@@ -67,7 +66,7 @@ from specwire.runtime.filemq.diskwork import (
     Wrote,
 )
 from specwire.runtime.filemq.incoming import GapError, OverrunError
-from specwire.runtime.filemq.status import LOOK_S, ProgressLooks, UnderWay
+from specwire.runtime.filemq.status import LOOK_S, Phase, ProgressLooks, UnderWay
 from specwire.runtime.kernel.effects import Ask, Connect, DropPeer, Log, Stop
 from specwire.runtime.kernel.events import (
     Answered,
@@ -90,15 +89,6 @@ ASKED_AGAIN = "it is asked for again"
 CONTENT_LOST = "was renamed, and the file under its old name is not here any more"
 LONGEST_REPAIR_DELAY_S = 60.0
 NEVER_ANSWERED = "no answer at all: nothing speaks FILEMQ there, or the network lets nothing through"
-
-
-class Phase(Enum):
-    """Phase of a connection; see the module's text."""
-
-    OPENING = "opening"
-    OPEN = "open"
-    WAITING = "waiting"
-    ENDED = "ended"
 
 
 class ClientEngine(ClientHandler[float, Effects]):

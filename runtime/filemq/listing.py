@@ -28,12 +28,13 @@ from specwire.generated.filemq import (
     Kthxbai,
     Ohai,
 )
-from specwire.runtime.filemq.codec import Counters, FilemqCodec
+from specwire.runtime.filemq.codec import FilemqCodec
 from specwire.runtime.filemq.connection import Paths
 from specwire.runtime.filemq.credentials import ClientSecurity
 from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialog, ErrorCommand
 from specwire.runtime.filemq.incoming import read_headers
 from specwire.runtime.filemq.resync import ATTRIBUTES, INSIDE, LEFT, LIST
+from specwire.runtime.filemq.status import Counters
 from specwire.runtime.kernel.effects import (
     TIMED_OUT,
     Connect,

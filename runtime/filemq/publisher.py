@@ -12,9 +12,8 @@ import msgspec
 from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.filemq.access import Clients, ServerSecurity, fault_in_security, judge_by
 from specwire.runtime.filemq.catalogue import Change, PublicationTotals
-from specwire.runtime.filemq.codec import Counters, FilemqCodec
+from specwire.runtime.filemq.codec import FilemqCodec, find_dialect
 from specwire.runtime.filemq.ignore import IgnoreRule
-from specwire.runtime.filemq.libfilemq import find_dialect
 from specwire.runtime.filemq.names import as_utf8, covers, is_folder
 from specwire.runtime.filemq.peering import Authorise
 from specwire.runtime.filemq.publication import Publication
@@ -22,7 +21,14 @@ from specwire.runtime.filemq.reading import FileReader
 from specwire.runtime.filemq.requests import CheckPart, ReadChunk
 from specwire.runtime.filemq.server import CHUNK_OCTETS, FilesChanged, ServerState, allow_all, react
 from specwire.runtime.filemq.settings import BOUNDS
-from specwire.runtime.filemq.status import ClientStatus, Doubtful, PublicationStatus, Refusals, ServerStatus
+from specwire.runtime.filemq.status import (
+    ClientStatus,
+    Doubtful,
+    PublicationStatus,
+    Refusals,
+    ServerCounters,
+    ServerStatus,
+)
 from specwire.runtime.filemq.watcher import RESCAN_S, Watcher
 from specwire.runtime.kernel.effects import Log
 from specwire.runtime.kernel.engine import StoryEngine
@@ -53,7 +59,7 @@ class FilemqServer(Service):
         publications: the folders; their virtual paths must not overlap.
         endpoint: where to listen; the port may be ``*``.
         tap: records every message of every client.
-        protocol: the dialect, one of `specwire.runtime.filemq.libfilemq.DIALECTS`.
+        protocol: the dialect, one of `specwire.runtime.filemq.codec.DIALECTS`.
         chunk_octets: the largest chunk of content.
         timers: seconds by name (``heartbeat``, ``expiry``) in place of the profile's.
         rescan_s: how often the folders are walked besides the notifications.
@@ -99,7 +105,7 @@ class FilemqServer(Service):
         self._on_event = on_event
         self._streams, self._refusals = EventStreams(), Refusals()
         dialect = find_dialect(protocol)
-        self._counters = Counters()
+        self._counters = ServerCounters()
         self._tap = None if tap is None else MessageTap(tap, received_as="C", sent_as="S")
         self._rescan_s = rescan_s
         self._host: Host | None = None
@@ -130,7 +136,7 @@ class FilemqServer(Service):
         return len(self._state.peerings)
 
     @property
-    def counters(self) -> Counters:
+    def counters(self) -> ServerCounters:
         """Counts since the start."""
         return self._counters.with_host(self._host)
 

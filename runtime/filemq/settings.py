@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from specwire.runtime.filemq.access import load_clients, load_passwords, read_key
+from specwire.runtime.filemq.codec import DIALECTS, find_dialect
 from specwire.runtime.filemq.credentials import (
     PASSWORD_VARIABLE,
     check_client_security,
@@ -16,7 +17,6 @@ from specwire.runtime.filemq.credentials import (
 )
 from specwire.runtime.filemq.dialect import FILEMQ
 from specwire.runtime.filemq.ignore import check_pattern
-from specwire.runtime.filemq.libfilemq import DIALECTS, find_dialect
 from specwire.runtime.filemq.policy import InboxRules, PublicationRules
 from specwire.runtime.filemq.publication import DEFAULT_RULES, Publication
 from specwire.runtime.kernel.settings import Setting

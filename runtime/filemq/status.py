@@ -8,17 +8,30 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from copy import copy
 from datetime import UTC, datetime
-from typing import Protocol
+from enum import StrEnum
+from typing import Annotated, Protocol, Self
 
 import msgspec
 
+from specwire.generated.filemq import Cheezburger, Icanhaz
 from specwire.runtime.capture.counts import TapCounts
-from specwire.runtime.filemq.codec import Counters
-from specwire.runtime.filemq.events import Progress
+from specwire.runtime.filemq.dialect import Command
+from specwire.runtime.filemq.events import (
+    FileDeleted,
+    FileReceived,
+    FileResumed,
+    FileSent,
+    FileWithdrawn,
+    PeerOpened,
+    Progress,
+)
 from specwire.runtime.filemq.names import as_utf8
+from specwire.runtime.filemq.resync import RESYNC
+from specwire.runtime.kernel.host import Host
 from specwire.runtime.kernel.log import LogEvent, Refused
-from specwire.runtime.kernel.status import ProcessStatus
+from specwire.runtime.kernel.status import Measure, ProcessStatus
 from specwire.runtime.log.text import show
 from specwire.runtime.quantities import show_count, show_octets
 
@@ -27,6 +40,137 @@ LOOK_S = 1.0
 
 REFUSALS_KEPT = 20
 CLIENTS_SHOWN = 5
+
+
+COMMANDS = "Commands that were understood or sent."
+
+
+def _directed(direction: str, help: str, name: str, label: str = "") -> Measure:
+    return Measure("counter", help, name, {"direction": direction}, label)
+
+
+ERRORS = ("SRSLY", "RTFM", "WAT")
+
+
+class Counters(msgspec.Struct):
+    """Counts since the start, which only grow.
+
+    Attributes:
+        octets_in, octets_out: of all frames.
+        content_octets: of file content, in either direction.
+        files: received or sent.
+        deletions: files removed from the inbox or from a publication.
+        refusals: what was not accepted here, whatever the other side was answered.
+        cut_off: connections that were closed because a message did not end; refusals, too.
+        octets_saved: content that was not sent again because a file was resumed.
+        commands_in, commands_out: by the names of the specification.
+    """
+
+    messages_in: Annotated[int, _directed("in", "Messages by direction.", "messages")] = 0
+    messages_out: Annotated[int, _directed("out", "Messages by direction.", "messages")] = 0
+    octets_in: Annotated[int, _directed("in", "Octets of all frames.", "message_bytes")] = 0
+    octets_out: Annotated[int, _directed("out", "Octets of all frames.", "message_bytes")] = 0
+    chunks: int = 0
+    content_octets: int = 0
+    files: int = 0
+    deletions: int = 0
+    refusals: Annotated[int, Measure("counter", "Files, paths and commands that were not accepted.")] = 0
+    malformed: Annotated[int, Measure("counter", "Messages that are no command.", "malformed_messages")] = 0
+    cut_off: Annotated[
+        int,
+        Measure("counter", "Connections that were cut off for an unfinished message.", "cut_connections"),
+    ] = 0
+    peerings: Annotated[int, Measure("counter", "Peerings that were opened.")] = 0
+    resyncs: Annotated[int, Measure("counter", "Subscriptions with a list of what is there.")] = 0
+    resumed: Annotated[
+        int, Measure("counter", "Files that went on where they had stopped.", "resumed_files")
+    ] = 0
+    octets_saved: Annotated[
+        int, Measure("counter", "Content that did not travel again thanks to that.", "saved_bytes")
+    ] = 0
+    commands_in: Annotated[dict[str, int], _directed("in", COMMANDS, "commands", "command")] = {}
+    commands_out: Annotated[dict[str, int], _directed("out", COMMANDS, "commands", "command")] = {}
+
+    def count_command(self, command: Command, by_name: dict[str, int]) -> None:
+        """Count a command in `commands_in` or `commands_out`, and the content in it."""
+        name = command.NAME
+        by_name[name] = by_name.get(name, 0) + 1
+        if isinstance(command, Cheezburger):
+            if command.chunk:  # an empty chunk ends a file
+                self.chunks += 1
+                self.content_octets += len(command.chunk)
+        elif isinstance(command, Icanhaz) and RESYNC in command.options:
+            self.resyncs += 1
+
+    def count_event(self, event: LogEvent) -> None:
+        """Count what an event stands for."""
+        match event:
+            case FileReceived() | FileSent():
+                self.files += 1
+            case FileDeleted() | FileWithdrawn():
+                self.deletions += 1
+            case Refused():
+                self.refusals += 1
+            case PeerOpened():
+                self.peerings += 1
+            case FileResumed(offset=offset):
+                self.resumed += 1
+                self.octets_saved += offset
+
+    def errors_sent(self) -> int:
+        """Return the number of SRSLY, RTFM and WAT that were sent."""
+        return sum(self.commands_out.get(name, 0) for name in ERRORS)
+
+    def errors_received(self) -> int:
+        """Return the number of SRSLY, RTFM and WAT that were received."""
+        return sum(self.commands_in.get(name, 0) for name in ERRORS)
+
+    def with_host(self, host: Host | None) -> Self:
+        """Return the counts of this moment, with those of the host."""
+        counts = copy(self)
+        counts.commands_in, counts.commands_out = dict(self.commands_in), dict(self.commands_out)
+        counts.add_host(host)
+        return counts
+
+    def add_host(self, host: Host | None) -> None:
+        """Add the counts of a host that was started."""
+        if host is None or not host.was_started:
+            return
+        status = host.status()
+        self.messages_in += status.messages_in
+        self.messages_out += status.messages_out
+        self.octets_in += status.octets_in
+        self.octets_out += status.octets_out
+        self.cut_off += status.counters.cut_off
+
+
+class ServerCounters(Counters):
+    """Counts of a server."""
+
+    chunks: Annotated[int, Measure("counter", "Chunks of content that were sent.")] = 0
+    content_octets: Annotated[int, Measure("counter", "Content of files that was sent.", "content_bytes")] = 0
+    files: Annotated[int, Measure("counter", "Files that were sent, whole.")] = 0
+    deletions: Annotated[int, Measure("counter", "Files that were withdrawn.")] = 0
+
+
+class SubscriberCounters(Counters):
+    """Counts of a subscriber."""
+
+    chunks: Annotated[int, Measure("counter", "Chunks of content that were received.")] = 0
+    content_octets: Annotated[
+        int, Measure("counter", "Content of files that was received.", "content_bytes")
+    ] = 0
+    files: Annotated[int, Measure("counter", "Files that were received, whole.")] = 0
+    deletions: Annotated[int, Measure("counter", "Files that were deleted.")] = 0
+
+
+class Phase(StrEnum):
+    """Phase of a subscriber's connection."""
+
+    OPENING = "opening"
+    OPEN = "open"
+    WAITING = "waiting"
+    ENDED = "ended"
 
 
 class UnderWay(msgspec.Struct, frozen=True):
@@ -60,8 +204,8 @@ class PublicationStatus(msgspec.Struct, frozen=True):
 
     path: str
     folder: str
-    files: int
-    octets: int
+    files: Annotated[int, Measure("gauge", "Files that are published.", "published_files", by="path")]
+    octets: Annotated[int, Measure("gauge", "Their content.", "published_bytes", by="path")]
     doubts: tuple[Doubtful, ...] = ()
     missing: bool = False
 
@@ -81,10 +225,14 @@ class ClientStatus(msgspec.Struct, frozen=True):
 
     label: str
     user: str
-    subscriptions: tuple[str, ...]
-    credit: int
-    under_way: UnderWay | None
-    queued: int
+    subscriptions: Annotated[tuple[str, ...], Measure("gauge", "Subscriptions of all clients.")]
+    credit: Annotated[int, Measure("gauge", "Credit of all clients: what may be sent.", "credit_bytes")]
+    under_way: Annotated[
+        UnderWay | None, Measure("gauge", "Files of which a part has been sent.", "files_under_way")
+    ]
+    queued: Annotated[
+        int, Measure("gauge", "Changes that clients are still to be told of.", "queued_changes")
+    ]
     octets_sent: int
     connected_s: float
     missing: tuple[str, ...] = ()
@@ -92,20 +240,24 @@ class ClientStatus(msgspec.Struct, frozen=True):
 
 
 class ServerStatus(msgspec.Struct, frozen=True, tag="server", tag_field="role"):
-    """A server."""
+    """A server.
+
+    Clients are not told apart in metrics: their routing ids are new with each connection, and each would
+    be another series.
+    """
 
     endpoint: str
     protocol: str
     process: ProcessStatus
     publications: tuple[PublicationStatus, ...]
-    clients: tuple[ClientStatus, ...]
-    counters: Counters
+    clients: Annotated[tuple[ClientStatus, ...], Measure("gauge", "Open peerings.")]
+    counters: ServerCounters
     refusals: tuple[Refusal, ...]
     captures: tuple[TapCounts, ...] = ()
 
 
 class SubscriberStatus(msgspec.Struct, frozen=True, tag="subscriber", tag_field="role"):
-    """A subscriber; `connection` is ``opening``, ``open``, ``waiting`` or ``ended``.
+    """A subscriber.
 
     `files` is the number of files that it holds under the subscribed paths. `pending_octets` were
     received and are not on the disk yet. `withheld` is the number of files that the server has
@@ -117,11 +269,17 @@ class SubscriberStatus(msgspec.Struct, frozen=True, tag="subscriber", tag_field=
     process: ProcessStatus
     inbox: str
     paths: tuple[str, ...]
-    connection: str
-    files: int
-    under_way: UnderWay | None
-    pending_octets: int
-    counters: Counters
+    connection: Annotated[
+        Phase, Measure("gauge", "1 for the state that the connection is in.", label="state")
+    ]
+    files: Annotated[int, Measure("gauge", "Files of the subscribed paths in the inbox.", "held_files")]
+    under_way: Annotated[
+        UnderWay | None, Measure("gauge", "Files of which a part has come.", "files_under_way")
+    ]
+    pending_octets: Annotated[
+        int, Measure("gauge", "Content that has come and is not on the disk yet.", "pending_bytes")
+    ]
+    counters: SubscriberCounters
     refusals: tuple[Refusal, ...]
     captures: tuple[TapCounts, ...] = ()
     withheld: int = 0

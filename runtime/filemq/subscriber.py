@@ -16,7 +16,7 @@ import msgspec
 from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.filemq import journal
 from specwire.runtime.filemq.client import ClientEngine
-from specwire.runtime.filemq.codec import Counters, FilemqCodec
+from specwire.runtime.filemq.codec import FilemqCodec, find_dialect
 from specwire.runtime.filemq.connection import (
     WINDOW_OCTETS,
     ClientOptions,
@@ -28,10 +28,9 @@ from specwire.runtime.filemq.disk import marks_above
 from specwire.runtime.filemq.diskwork import AwaitFiles, BatchDone, DiskBatch
 from specwire.runtime.filemq.events import PeerClosed
 from specwire.runtime.filemq.inbox import DEFAULT_RULES, Inbox
-from specwire.runtime.filemq.libfilemq import find_dialect
 from specwire.runtime.filemq.names import RESERVED, as_utf8
 from specwire.runtime.filemq.policy import InboxRules
-from specwire.runtime.filemq.status import Refusals, SubscriberStatus
+from specwire.runtime.filemq.status import Refusals, SubscriberCounters, SubscriberStatus
 from specwire.runtime.kernel.host import Host
 from specwire.runtime.kernel.log import EventStreams, LogEvent, Refused
 from specwire.runtime.kernel.service import (
@@ -65,7 +64,7 @@ class FilemqClient(Service):
             that change from now on arrive, and `holdings` has only those.
         window_octets: content that may be on the way or wait for the disk.
         timers: seconds by name (``heartbeat``, ``expiry``, ``reconnect``); default: the dialect's.
-        protocol: dialect, one of `specwire.runtime.filemq.libfilemq.DIALECTS`.
+        protocol: dialect, one of `specwire.runtime.filemq.codec.DIALECTS`.
         sync: wait for the disk before a file is moved to its place.
         check: compute the SHA-1 of arriving files, and refuse one that differs; see `Inbox`.
         security: how this client proves its identity, and which server it expects.
@@ -107,7 +106,7 @@ class FilemqClient(Service):
         self._dialect = dialect = find_dialect(protocol)
         is_ours = dialect.habits.deletes_reliably  # others do not know our options
         self._folder, self._security, self._tap = inbox.absolute(), security, tap
-        self._counts, self._refusals = Counters(), Refusals()
+        self._counts, self._refusals = SubscriberCounters(), Refusals()
         self._on_event = on_event
         self._settings = ClientOptions(
             endpoint=endpoint,
@@ -157,7 +156,7 @@ class FilemqClient(Service):
         return self._engine.holdings
 
     @property
-    def counters(self) -> Counters:
+    def counters(self) -> SubscriberCounters:
         """Counts since the start."""
         return self._counts.with_host(self._host)
 
@@ -174,7 +173,7 @@ class FilemqClient(Service):
             process=host.process,
             inbox=as_utf8(str(self._folder)),
             paths=engine.paths,
-            connection=engine.phase.value,
+            connection=engine.phase,
             files=len(engine.holdings),
             under_way=engine.under_way,
             pending_octets=engine.pending_octets,

@@ -224,12 +224,12 @@ class Host(Service):
             paused=not self._room.is_set(),
             connections=self._sockets.connections,
             pending_effects=len(self._effects),
-            pending_commits=0 if self._writer is None else self._writer.waiting,
             messages_in=messages_in,
             messages_out=messages_out,
             octets_in=octets_in,
             octets_out=octets_out,
             counters=self._counters,
+            store=None if self._writer is None else self._writer.status(),
             captures=() if self._tap is None else count_taps(self._tap.recorder),
         )
 
@@ -318,7 +318,7 @@ class Host(Service):
             failure = f"a fault of specwire: {error!r}"
             match argument:
                 case Commit(ticket=ticket):
-                    self._on_committed(Committed(0, (Failure(ticket, failure),)), 0)
+                    self.post(Committed(0, (Failure(ticket, failure),)))
                 case Ask(ticket=ticket):
                     self.post(Answered(ticket, failure=failure))
 
@@ -473,17 +473,11 @@ class Host(Service):
             return None
         self._writer = RecordWriter(
             settings,
-            on_committed=self._on_committed,
+            on_committed=self.post,
             on_failing=lambda reason: self.post(StoreFailing(reason)),
             on_notice=lambda notice: self._on_event(HostNotice(notice)),
-            on_duration=self._counters.commit_s.add,
         )
         return await self._writer.open()
-
-    def _on_committed(self, event: Committed, durable: int) -> None:
-        self._counters.commits += durable
-        self._counters.failed_commits += len(event.failures)
-        self.post(event)
 
     async def _release(self, linger_s: float, reason: str) -> None:
         """Release everything, in the order in which nothing is lost: the store before the sockets."""

@@ -52,7 +52,7 @@ class ZreStatus(msgspec.Struct, frozen=True):
     uuid: str
     endpoint: str
     groups: tuple[str, ...]
-    dialing: tuple[str, ...]
+    dialing: Annotated[tuple[str, ...], Measure("gauge", "Endpoints that do not answer.", "dialed_endpoints")]
     peers: Annotated[tuple[RemoteStatus, ...], Measure("gauge", "Known peers.")]
     host: HostStatus
 

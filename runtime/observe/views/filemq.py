@@ -1,4 +1,4 @@
-"""The page of a FILEMQ server, and that of a subscriber.
+"""Page and metrics of a FILEMQ server or subscriber.
 
 The tree of a server is its publications, each with the clients that subscribed to something in it.
 """
@@ -8,12 +8,19 @@ from __future__ import annotations
 from specwire.runtime.filemq.names import covers
 from specwire.runtime.filemq.status import (
     ClientStatus,
+    Peer,
     PeerStatus,
     PublicationStatus,
     ServerStatus,
     SubscriberStatus,
 )
+from specwire.runtime.kernel.status import measure
 from specwire.runtime.log.text import show_peer
+from specwire.runtime.observe.families import Family
+from specwire.runtime.observe.metrics.common import about
+from specwire.runtime.observe.metrics.common import captured as measure_taps
+from specwire.runtime.observe.rates import Counted
+from specwire.runtime.observe.subject import Subject
 from specwire.runtime.observe.view import (
     Column,
     Fact,
@@ -43,6 +50,37 @@ CLIENT_COLUMNS = (
 )
 TONES = {"open": "good", "opening": "fair", "waiting": "fair", "ended": "bad"}
 SUBSCRIPTIONS_SHOWN = 3
+
+
+def peer_subject(peer: Peer) -> Subject:
+    """Return a server or a subscriber as it is shown while it runs."""
+
+    def totals() -> tuple[float, ...]:
+        counters = peer.counters
+        return counters.content_octets, counters.files, counters.messages_in, counters.messages_out
+
+    return Subject(
+        counted=(
+            Counted("content", "octets"),
+            Counted("files"),
+            Counted("messages in"),
+            Counted("messages out"),
+        ),
+        totals=totals,
+        measure=lambda: measure_peer(peer.status()),
+        view=lambda: view_peer(peer.status()),
+        health=lambda: view_peer(peer.status()).health,
+    )
+
+
+def measure_peer(status: PeerStatus) -> list[Family]:
+    """Return the metrics of a server or a subscriber."""
+    role = "filemq-server" if isinstance(status, ServerStatus) else "filemq-subscriber"
+    return [
+        *about(role, status.protocol, status.process.uptime_s),
+        *measure(status, "specwire_filemq"),
+        *measure_taps(status.captures),
+    ]
 
 
 def view_peer(status: PeerStatus) -> View:

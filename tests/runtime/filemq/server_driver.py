@@ -13,11 +13,12 @@ from typing import Any
 from specwire.generated.errors import CodecError
 from specwire.generated.filemq import Cheezburger, Icanhaz, Nom, Ohai
 from specwire.runtime.filemq.catalogue import Change, Entry, Gone, Put, Signature
-from specwire.runtime.filemq.codec import Counters, FilemqCodec
+from specwire.runtime.filemq.codec import FilemqCodec
 from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialect
 from specwire.runtime.filemq.peering import Peering
 from specwire.runtime.filemq.requests import CheckPart, Chunk, ReadChunk, ReadingState
 from specwire.runtime.filemq.server import FilesChanged, ServerState, react
+from specwire.runtime.filemq.status import Counters
 from specwire.runtime.kernel.effects import Ask, AwaitRoom, DropPeer, HostEffect, Log, Send
 from specwire.runtime.kernel.engine import StoryEngine
 from specwire.runtime.kernel.events import (

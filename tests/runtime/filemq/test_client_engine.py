@@ -22,7 +22,7 @@ from specwire.generated.filemq import (
     Srsly,
     Wat,
 )
-from specwire.runtime.filemq.client import NEVER_ANSWERED, Phase
+from specwire.runtime.filemq.client import NEVER_ANSWERED
 from specwire.runtime.filemq.connection import MAX_BACKLOG
 from specwire.runtime.filemq.dialect import CacheRules, Command
 from specwire.runtime.filemq.diskwork import (
@@ -56,6 +56,7 @@ from specwire.runtime.filemq.events import (
     PeerOpened,
     Subscribed,
 )
+from specwire.runtime.filemq.status import Phase
 from specwire.runtime.kernel.effects import Ask, Connect, DropPeer, Log, PauseReceiving, Return, Send, Stop
 from specwire.runtime.kernel.events import (
     Answered,

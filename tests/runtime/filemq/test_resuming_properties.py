@@ -12,12 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from specwire.generated.filemq import Cheezburger, Operation
-from specwire.runtime.filemq.client import Phase
 from specwire.runtime.filemq.dialect import Command
 from specwire.runtime.filemq.diskwork import BatchDone, Held
 from specwire.runtime.filemq.inbox import Inbox
 from specwire.runtime.filemq.names import covers
 from specwire.runtime.filemq.requests import CheckPart, ReadChunk
+from specwire.runtime.filemq.status import Phase
 from specwire.runtime.kernel.effects import HostEffect
 from specwire.runtime.kernel.events import Answered, PeerId
 from tests.examples import examples

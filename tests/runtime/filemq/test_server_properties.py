@@ -28,8 +28,8 @@ from specwire.generated.filemq import (
     Operation,
 )
 from specwire.runtime.filemq.catalogue import Entry, Signature
+from specwire.runtime.filemq.codec import DIALECTS
 from specwire.runtime.filemq.dialect import Command
-from specwire.runtime.filemq.libfilemq import DIALECTS
 from specwire.runtime.filemq.names import covers
 from specwire.runtime.filemq.outflow import MAX_RESTARTS, SMALL_OCTETS
 from specwire.runtime.filemq.requests import ReadChunk
