@@ -119,7 +119,7 @@ class _Running:
     """
 
     story: Story
-    owner: Hashable | None
+    owner: Hashable | None = None
     suspension: int = 0
     key: Hashable | None = None
     asked: int = 0
@@ -155,9 +155,8 @@ class StoryEngine:
 
         Stories that a fault has kept from running are due at once.
         """
-        return -inf if self._ready else self._earliest()
-
-    def _earliest(self) -> float | None:
+        if self._ready:
+            return -inf
         deadlines = self._deadlines
         while deadlines and deadlines[0][1] != deadlines[0][2].suspension:
             heappop(deadlines)
@@ -177,7 +176,7 @@ class StoryEngine:
             case _:
                 if isinstance(event, PeerDisconnected):
                     yield from self._cancel(event.peer)
-                self._begin(self._react(event), None)
+                self._ready.append((_Running(self._react(event)), None))
         while self._ready:
             running, answer = self._ready.popleft()
             if not running.ended:
@@ -230,7 +229,9 @@ class StoryEngine:
         finally:
             self._current = None
             if ended:
-                self._end(running)
+                running.ended = True
+                if running.owner is not None:
+                    self._disown(running)
 
     def _begin(self, story: Story, owner: Hashable | None) -> None:
         running = _Running(story, owner)
@@ -263,8 +264,11 @@ class StoryEngine:
             self._ready.append((commits.pop(ticket), ""))
 
     def _on_tick(self, now: float) -> None:
-        while (until := self._earliest()) is not None and until <= now:
-            self._wake(heappop(self._deadlines)[2].key, TIMED_OUT)
+        deadlines = self._deadlines
+        while deadlines and deadlines[0][0] <= now:
+            _, suspension, running = heappop(deadlines)
+            if running.suspension == suspension:
+                self._wake(running.key, TIMED_OUT)
 
     def _cancel(self, owner: Hashable) -> Iterator[CancelAsk]:
         owned = self._owned.pop(owner, ())
@@ -292,8 +296,7 @@ class StoryEngine:
                 running.asked = 0
             running.story.close()
 
-    def _end(self, running: _Running) -> None:
-        running.ended = True
+    def _disown(self, running: _Running) -> None:
         owned = self._owned.get(running.owner)
         if owned is not None:
             owned.pop(running, None)
