@@ -22,6 +22,8 @@ Surprises:
   are in its order, and state changes only at suspensions.
 - A story that is begun or woken runs after the current one, in the order of `Fork` and `Wake`.
 - A cancelled story is closed (`GeneratorExit`). Its ``finally`` blocks may change state, but not yield.
+- The story of a `Called` answers the call itself. When it ends without a `Return`, the caller gets an
+  `UnansweredError`.
 - Commits are resumed in the order of their tickets, because the store commits in this order. Only a
   commit that failed may come earlier.
 """
@@ -50,12 +52,13 @@ from specwire.runtime.kernel.effects import (
     Fork,
     HostEffect,
     Now,
+    Return,
     Stop,
     Story,
     Wait,
     Wake,
 )
-from specwire.runtime.kernel.events import Answered, Committed, Event, PeerDisconnected, PeerId, Tick
+from specwire.runtime.kernel.events import Answered, Called, Committed, Event, PeerDisconnected, PeerId, Tick
 
 _HOST_EFFECTS = frozenset(get_args(HostEffect))
 
@@ -108,6 +111,10 @@ class PackageCodec:
         return frames
 
 
+class UnansweredError(Exception):
+    """The story of a call has ended without an answer; `str()` is the reason."""
+
+
 @dataclass(slots=True, eq=False)
 class _Running:
     """A story that has not ended.
@@ -115,6 +122,7 @@ class _Running:
     Attributes:
         suspension: number of its current `Wait`; 0 while it waits for nothing else.
         asked: ticket of the `Ask` that it waits for.
+        call: the call that it has to answer; 0 for none.
         ended: it has ended or was cancelled, and must not be resumed.
     """
 
@@ -123,6 +131,7 @@ class _Running:
     suspension: int = 0
     key: Hashable | None = None
     asked: int = 0
+    call: int = 0
     ended: bool = False
 
 
@@ -176,7 +185,8 @@ class StoryEngine:
             case _:
                 if isinstance(event, PeerDisconnected):
                     yield from self._cancel(event.peer)
-                self._ready.append((_Running(self._react(event)), None))
+                call = event.call if isinstance(event, Called) else 0
+                self._ready.append((_Running(self._react(event), call=call), None))
         while self._ready:
             running, answer = self._ready.popleft()
             if not running.ended:
@@ -224,8 +234,15 @@ class StoryEngine:
                             yield from self._cancel(effect.peer)
                         elif isinstance(effect, Stop):
                             self._cancel_all()
+                        elif isinstance(effect, Return) and effect.call == running.call:
+                            running.call = 0
         except StopIteration:
-            pass
+            if running.call:
+                yield Return(running.call, error=UnansweredError("the engine has no answer"))
+        except Exception as error:
+            if running.call:
+                yield Return(running.call, error=UnansweredError(f"a fault of specwire: {error!r}"))
+            raise
         finally:
             self._current = None
             if ended:

@@ -188,6 +188,7 @@ class Host(Service):
 
         Raises:
             HostStoppedError: the host does not run, or stops before the engine has answered.
+            UnansweredError: a story has ended without an answer.
         """
         await self._wait_for_room()
         self._last_call += 1
