@@ -33,7 +33,7 @@ from specwire.runtime.filemq.catalogue import Entry, Listing
 from specwire.runtime.filemq.dialect import Command, Dialog, Habits
 from specwire.runtime.filemq.events import PeerClosed, PeerOpened, Subscribed
 from specwire.runtime.filemq.names import covers, cut_reason, fault_in_name, fault_in_path, normalise_path
-from specwire.runtime.filemq.outflow import Outflow
+from specwire.runtime.filemq.outflow import MAX_CREDIT, Outflow
 from specwire.runtime.filemq.resync import (
     ATTRIBUTES,
     INSIDE,
@@ -78,21 +78,31 @@ class Terms(msgspec.Struct, frozen=True):
 
 
 class Peering(ServerHandler[float, Story]):
-    """State of one client. `obey` handles any command; the handler's methods get those that the dialog allows.
+    """State of one client. `handle` takes any command; the methods `on_…` get those that the dialog allows.
+
+    Args:
+        peerings: of the server. A peering removes itself from them when it ends.
 
     Attributes:
         user: authenticated name of the client; empty without authentication.
         refused: SRSLY was sent, and commands are ignored.
-        closed: the peering has ended.
     """
 
     def __init__(
-        self, peer: PeerId, files: Listing, *, terms: Terms, dialog: Dialog, now: float, user: str = ""
+        self,
+        peer: PeerId,
+        peerings: dict[PeerId, Peering],
+        files: Listing,
+        *,
+        terms: Terms,
+        dialog: Dialog,
+        now: float,
+        user: str = "",
     ) -> None:
-        self.peer, self.user = peer, user
+        self.peer, self.user, self._peerings = peer, user, peerings
         self.label = peer.routing_id.hex()
         self.outflow = Outflow(peer, files, dialog, terms.chunk_octets, terms.habits.writes_in_place, now)
-        self.refused = self.closed = False
+        self.refused = False
         self._files, self._terms, self._dialog = files, terms, dialog
         self._caches: dict[str, ClientCache] = {}
         self._heard = self._since = now
@@ -114,7 +124,7 @@ class Peering(ServerHandler[float, Story]):
             waits_for=outflow.waits_for,
         )
 
-    def obey(self, command: Command, now: float) -> Story:
+    def handle(self, command: Command, now: float) -> Story:
         """Handle a command of the client."""
         self._heard = now
         if self.refused:
@@ -145,11 +155,13 @@ class Peering(ServerHandler[float, Story]):
 
     def on_nom(self, message: Nom, now: float) -> Story:
         """Add credit, and send what it allows."""
-        if self.outflow.grant(message.credit):
-            yield self.outflow.wake()
-        else:
-            reason = f"brings the credit from {self.outflow.credit} beyond 2^64 - 1"
+        outflow = self.outflow
+        if message.credit > MAX_CREDIT - outflow.credit:
+            reason = f"brings the credit from {outflow.credit} beyond 2^64 - 1"
             yield from self._refuse("NOM", reason, now)
+        else:
+            outflow.credit += message.credit
+            yield Wake(outflow.work_key)
 
     def on_hugz(self, message: Hugz, now: float) -> Story:
         """Answer."""
@@ -189,7 +201,7 @@ class Peering(ServerHandler[float, Story]):
         Args:
             discard: the client does not expect what waits to be sent, either.
         """
-        self.closed = True
+        self._peerings.pop(self.peer, None)
         yield DropPeer(self.peer, discard)
         yield Log(PeerClosed(self.label, reason))
 
@@ -213,7 +225,7 @@ class Peering(ServerHandler[float, Story]):
     def keep_alive(self) -> Story:
         """Close a silent client, and ask for a sign of life if nothing was sent for a while."""
         terms = self._terms
-        while not self.closed:
+        while True:
             now: float = yield Now()
             silence = now - self._heard
             if silence >= terms.expiry_s:
@@ -261,7 +273,7 @@ class Peering(ServerHandler[float, Story]):
             if PRUNE in command.options and self.outflow.queue.by_name < MAX_WAITING:
                 self.outflow.queue_deletions(cache.stale())
             self.outflow.queue_lacking(cache.lacking())
-            yield self.outflow.wake()
+            yield Wake(self.outflow.work_key)
 
     def _list(self, path: str, command: Icanhaz, now: float) -> Story:
         """List the files under a path to a client that may subscribe to it."""
@@ -297,7 +309,7 @@ class Peering(ServerHandler[float, Story]):
         elif prune and not self._files.is_in_doubt(name):
             self.outflow.queue_deletions([name])
         yield self.outflow.send(IcanhazOk(), now)
-        yield self.outflow.wake()
+        yield Wake(self.outflow.work_key)
 
     def _is_subscribed(self, name: str) -> bool:
         return any(covers(path, name) for path in self._caches)

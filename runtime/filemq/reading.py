@@ -52,7 +52,9 @@ class FileReader:
     async def read(self, request: ReadChunk) -> Chunk | None:
         """Return the chunk; None after `look_again` if the file has changed."""
         try:
-            if _is_quick(request):
+            # The last chunk of a large file may need its digest.
+            is_last = request.offset + request.size == request.entry.size
+            if max(request.size, request.entry.size if is_last else 0) <= AT_ONCE_OCTETS:
                 return self.read_now(request)
             return await asyncio.get_running_loop().run_in_executor(self._reading, self.read_now, request)
         except FileChangedError:
@@ -119,12 +121,6 @@ class FileReader:
                 os.close(descriptor)
         except (OSError, ContainmentError) as error:
             raise FileChangedError(str(error)) from error
-
-
-def _is_quick(request: ReadChunk) -> bool:
-    """Return whether a chunk is small, and not the last of a large file, which may have to be digested."""
-    is_last = request.offset + request.size == request.entry.size
-    return request.size <= AT_ONCE_OCTETS and not (is_last and request.entry.size > AT_ONCE_OCTETS)
 
 
 def _has_digest(descriptor: int, entry: Entry, state: ReadingState, touched_ns: int) -> bool:

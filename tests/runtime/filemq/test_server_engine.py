@@ -183,7 +183,7 @@ def test_refused_client_may_begin_again() -> None:
     assert isinstance(sent(driver.obey(subscription("relative")))[0], Srsly)
     effects = driver.obey(Ohai())
     assert sent(effects) == [OhaiOk()]
-    assert logged(effects) == [PeerClosed(LABEL, "begins anew after SRSLY"), PeerOpened(LABEL)]
+    assert logged(effects) == [PeerClosed(LABEL, "begins again after SRSLY"), PeerOpened(LABEL)]
     assert sent(driver.obey(subscription("/"))) == [IcanhazOk()]
     assert driver.clients == 1
 
@@ -537,7 +537,7 @@ def test_only_a_client_that_had_the_file_is_not_sent_its_content() -> None:
 def test_fault_while_files_are_sent_ends_the_peering(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise the client would wait for files for ever."""
     driver = peered()
-    monkeypatch.setattr(Outflow, "_send_deletion", lambda outflow, name: iter([1 // 0]))
+    monkeypatch.setattr(Outflow, "_send_cheezburger", lambda outflow, name, operation: iter([1 // 0]))
     effects: list[HostEffect] = []
     changes = Noticed(FilesChanged("/", [Put(entry("/a", 1)), Gone("/a")]))
     with pytest.raises(ZeroDivisionError):
