@@ -154,7 +154,7 @@ class ClientEngine(ClientHandler[float, Effects]):
         """Return when the host must call `handle` with `Tick`; see `Engine`."""
         if self._disk.is_ready:
             return -inf
-        times = [self._look_at, self._holdings.deadline]
+        times = [self._look_at, *(until for _, until in self._holdings.calls.values())]
         connection = self._connection
         match self.phase:
             case Phase.WAITING:
@@ -170,12 +170,11 @@ class ClientEngine(ClientHandler[float, Effects]):
     def handle(self, event: Event, now: float) -> Effects:
         """Handle an event; see `Engine`."""
         effects = self._react(event, now)
-        if self._disk.is_ready:
-            batch = self._disk.take_batch(gather=isinstance(event, MessageReceived))
-            effects += () if batch is None else (Ask(batch),)
+        if (batch := self._disk.take_batch(gather=isinstance(event, MessageReceived))) is not None:
+            effects.append(Ask(batch))
         if self._peer is not None:
             effects += pause_or_resume(self._connection, self._disk, now)
-        if self._holdings.has_calls:
+        if self._holdings.calls:
             effects += self._holdings.answers(now)
         if self._stopping is not None and self._disk.is_idle:
             effects.append(Stop(self._stopping))
@@ -323,7 +322,7 @@ class ClientEngine(ClientHandler[float, Effects]):
         self._holdings.apply(outcome)
         match outcome:
             case Wrote(octets=octets) if is_current:
-                self._connection.intake.finish(octets)
+                self._connection.intake.pending_octets -= octets
                 return grant(self._connection, now)
             case Held() if is_current:
                 return ask_for_missing(self._connection, self._disk, outcome, now)

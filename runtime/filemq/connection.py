@@ -19,16 +19,9 @@ import msgspec
 from specwire.generated.filemq import Hugz, Icanhaz, Nom
 from specwire.runtime.filemq.dialect import Command, Dialect, Dialog, Habits, OutOfTurnError
 from specwire.runtime.filemq.diskwork import DiscardFile, DiskQueue, Held, ListHeld
-from specwire.runtime.filemq.incoming import Intake
+from specwire.runtime.filemq.incoming import Intake, Resuming
 from specwire.runtime.filemq.names import covers, fault_in_entry, fault_in_name, fault_in_path, normalise_path
-from specwire.runtime.filemq.resync import (
-    ATTRIBUTES,
-    INSIDE,
-    RENAMES,
-    RESUME_FROM_OCTETS,
-    Resuming,
-    resync_commands,
-)
+from specwire.runtime.filemq.resync import ATTRIBUTES, INSIDE, RENAMES, RESUME_FROM_OCTETS, resync_commands
 from specwire.runtime.kernel.effects import HostEffect, PauseReceiving, Send
 from specwire.runtime.kernel.events import PeerId
 
@@ -333,7 +326,8 @@ def show_life(connection: ServerConnection, heartbeat_s: float, now: float) -> E
 
 def pause_or_resume(connection: ServerConnection, disk: DiskQueue, now: float) -> Effects:
     """Receive nothing while too much waits for the disk. That silence is not the server's."""
-    is_behind = disk.backlog >= MAX_BACKLOG or connection.intake.pending_octets > connection.window_octets
+    pending_octets = connection.intake.pending_octets
+    is_behind = len(disk.waiting) >= MAX_BACKLOG or pending_octets > connection.window_octets
     if is_behind is connection.is_paused:
         return []
     connection.is_paused, connection.heard_at = is_behind, now

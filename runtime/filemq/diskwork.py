@@ -11,7 +11,6 @@ later batch than its order; an empty batch brings the outcomes that are missing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import inf
 
 import msgspec
 
@@ -228,27 +227,22 @@ class DiskQueue:
     """Orders that wait, and the one batch that is performed."""
 
     def __init__(self) -> None:
-        self._waiting: list[DiskAction] = []
+        self.waiting: list[DiskAction] = []
         self._is_busy = self._is_pending = self._has_large = False
-
-    @property
-    def backlog(self) -> int:
-        """Number of orders that wait."""
-        return len(self._waiting)
 
     @property
     def is_ready(self) -> bool:
         """Whether a batch can be handed over."""
-        return not self._is_busy and (bool(self._waiting) or self._is_pending)
+        return not self._is_busy and (bool(self.waiting) or self._is_pending)
 
     @property
     def is_idle(self) -> bool:
         """Whether everything that was ordered is done."""
-        return not (self._is_busy or self._is_pending or self._waiting)
+        return not (self._is_busy or self._is_pending or self.waiting)
 
     def order(self, action: DiskAction) -> None:
         """Add an order."""
-        self._waiting.append(action)
+        self.waiting.append(action)
         if isinstance(action, WriteChunk) and len(action.chunk) >= LARGE_OCTETS:
             self._has_large = True
 
@@ -261,13 +255,13 @@ class DiskQueue:
         if not self.is_ready or (gather and not self._has_large):
             return None
         count = octets = 0
-        for action in self._waiting[:BATCH]:
+        for action in self.waiting[:BATCH]:
             count += 1
             octets += len(action.chunk) if isinstance(action, WriteChunk) else 0
             if octets >= BATCH_OCTETS:
                 break
-        batch = DiskBatch(tuple(self._waiting[:count]))
-        del self._waiting[:count]
+        batch = DiskBatch(tuple(self.waiting[:count]))
+        del self.waiting[:count]
         self._is_busy, self._has_large = True, False
         return batch
 
@@ -277,7 +271,7 @@ class DiskQueue:
 
     def fail(self) -> None:
         """Drop everything: the disk work has failed."""
-        self._waiting.clear()
+        self.waiting.clear()
         self.end_batch(pending=False)
 
 
@@ -296,22 +290,13 @@ class Holdings:
 
     Attributes:
         digests: SHA-1 of each file by name, without empty folders.
+        calls: request of each call that waits, and the time at which it fails.
     """
 
     def __init__(self) -> None:
         self.digests: dict[str, str] = {}
+        self.calls: dict[int, tuple[AwaitFiles, float]] = {}
         self._is_changed = False
-        self._calls: dict[int, tuple[AwaitFiles, float]] = {}
-
-    @property
-    def has_calls(self) -> bool:
-        """Whether a call waits."""
-        return bool(self._calls)
-
-    @property
-    def deadline(self) -> float:
-        """Time at which the first call fails."""
-        return min((until for _, until in self._calls.values()), default=inf)
 
     def apply(self, outcome: Outcome) -> None:
         """Take over what an outcome says of the files."""
@@ -329,18 +314,18 @@ class Holdings:
 
     def wait(self, call: int, request: AwaitFiles, now: float) -> None:
         """Let a call wait."""
-        self._calls[call] = request, now + request.timeout_s
+        self.calls[call] = request, now + request.timeout_s
         self._is_changed = True
 
     def answers(self, now: float) -> Iterator[Return]:
         """Yield the answers that are due: a TimeoutError names files that differ."""
         changed, self._is_changed = self._is_changed, False
-        for call, (request, until) in [*self._calls.items()]:
+        for call, (request, until) in [*self.calls.items()]:
             if changed and self.digests == request.expected:
-                del self._calls[call]
+                del self.calls[call]
                 yield Return(call)
             elif now >= until:
-                del self._calls[call]
+                del self.calls[call]
                 yield Return(call, error=TimeoutError(self._describe_differences(request)))
 
     def _describe_differences(self, request: AwaitFiles) -> str:

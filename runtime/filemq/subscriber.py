@@ -6,10 +6,8 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from math import inf
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
@@ -47,9 +45,6 @@ from specwire.runtime.transport.security import NULL
 
 JOURNAL = f"{RESERVED}/{journal.NAME}"
 JOURNAL_LOST = "a file that only they name counts as not received from a server"
-
-
-T = TypeVar("T")
 
 
 class FilemqClient(Service):
@@ -134,6 +129,7 @@ class FilemqClient(Service):
         self._engine = ClientEngine(self._settings, self._dialect, new_identity=make_identity)
         self._disk, self._streams = ThreadPoolExecutor(1, "filemq-disk"), EventStreams()
         self._closing = asyncio.Lock()
+        self._fault: BaseException | None = None
         self._host = Host(
             self._engine,
             FilemqCodec(self._dialect, self._counts),
@@ -208,7 +204,7 @@ class FilemqClient(Service):
             raise HostStoppedError(f"the client is {self._host.state.value}")
         self.finished: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         try:
-            await self._in_thread(self._inbox.open)
+            await asyncio.get_running_loop().run_in_executor(self._disk, self._inbox.open)
             if lost := self._inbox.lines_lost:
                 self._emit(Refused(JOURNAL, f"{lost} of its lines cannot be read; {JOURNAL_LOST}"))
             await self._host.start()
@@ -241,29 +237,26 @@ class FilemqClient(Service):
         self._disk.shutdown()
         self._inbox.close()
 
-    def _in_thread(self, function: Callable[[], T]) -> asyncio.Future[T]:
-        """Call a function of the inbox in its thread, after all earlier ones."""
-        return asyncio.get_running_loop().run_in_executor(self._disk, function)
-
     def _perform(self, batch: DiskBatch) -> asyncio.Future[BatchDone]:
-        done = self._in_thread(partial(self._perform_now, batch))
-        done.add_done_callback(self._note_fault)
-        return done
+        """Perform orders in the inbox's thread, after all earlier ones."""
+        return asyncio.get_running_loop().run_in_executor(self._disk, self._perform_now, batch)
 
     def _perform_now(self, batch: DiskBatch) -> BatchDone:
-        outcomes = self._inbox.perform_some(batch.orders)
+        try:
+            outcomes = self._inbox.perform_some(batch.orders)
+        except BaseException as fault:
+            self._fault = fault  # the engine ends the client
+            raise
         return BatchDone(outcomes, self._inbox.pending)
-
-    def _note_fault(self, done: asyncio.Future[BatchDone]) -> None:
-        """Let `finished` raise a fault of the inbox; the engine ends the client."""
-        if not done.cancelled() and (error := done.exception()) is not None and not self.finished.done():
-            self.finished.set_exception(error)
 
     def _emit(self, event: LogEvent) -> None:
         self._counts.count_event(event)
         self._refusals.note(event)
         if isinstance(event, PeerClosed) and event.final and not self.finished.done():
-            self.finished.set_result(event.reason)
+            if self._fault is None:
+                self.finished.set_result(event.reason)
+            else:
+                self.finished.set_exception(self._fault)
         self._streams.add(event)
         self._on_event(event)
 
