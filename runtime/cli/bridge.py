@@ -84,7 +84,7 @@ def command(
     except (ValueError, ExposureError) as error:
         fail(str(error))
     with plain_log("bridge", log_format) as say:
-        reloading = Reloading(configured, say, takes={})
+        reloading = Reloading(configured, say, appliers={})
         counts = asyncio.run(
             _run(make_translation, listen, to, max_clients, quiet, reloading, place, (clients, server), say)
         )

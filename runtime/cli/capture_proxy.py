@@ -115,7 +115,7 @@ def proxy(
     except (ValueError, ExposureError) as error:
         fail(str(error))
     with plain_log("capture-proxy", log_format) as say, _open_taps(capture, spoken, limits) as taps:
-        reloading = Reloading(configured, say, takes={})
+        reloading = Reloading(configured, say, appliers={})
         counts = asyncio.run(
             _run(make, (listen, to, max_clients), taps, spoken, quiet, reloading, place, say)
         )

@@ -53,9 +53,9 @@ def serve(settings: ServeSettings, configuration: ServerConfiguration) -> None:
             reloading = Reloading(
                 configuration,
                 log.line,
-                takes={
-                    **monitor.takes,
-                    **files.takes,
+                appliers={
+                    **monitor.appliers,
+                    **files.appliers,
                     "accept_empty": when_true(server.accept_empty),
                     "ignore": server.ignore,
                 },

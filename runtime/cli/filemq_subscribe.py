@@ -58,8 +58,8 @@ def subscribe(settings: SubscribeSettings, configuration: ServerConfiguration) -
                 rules=settings.rules,
                 on_event=log.tell,
             )
-            takes = {"accept_deletions": when_true(client.accept_deletions), **monitor.takes}
-            reloading = Reloading(configuration, log.line, takes=takes)
+            appliers = {"accept_deletions": when_true(client.accept_deletions), **monitor.appliers}
+            reloading = Reloading(configuration, log.line, appliers=appliers)
             reason = asyncio.run(_subscribe(client, reloading, monitor, log))
     except ValueError as error:
         fail(str(error))

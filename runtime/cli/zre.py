@@ -25,7 +25,7 @@ from specwire.runtime.cli.console import fail, print_error
 from specwire.runtime.cli.metrics_options import read_metrics
 from specwire.runtime.cli.metrics_showing import shown
 from specwire.runtime.cli.readiness import Readiness
-from specwire.runtime.cli.reloading import Reloading, Take
+from specwire.runtime.cli.reloading import Apply, Reloading
 from specwire.runtime.cli.settings_command import settings_command
 from specwire.runtime.cli.signals import stop_requested
 from specwire.runtime.cli.status_asking import NoAnswerError, ask_all, describe_status
@@ -79,7 +79,7 @@ def join(settings: JoinSettings, configuration: ServerConfiguration) -> None:
         with open_capture(settings.capture, "zre", EDITION, "peer") as tap:
             peer = ZrePeer(settings, on_event=log.emit, tap=tap)
             changes = Changes(peer, settings, log)
-            reloading = Reloading(configuration, log.line, takes=changes.takes)
+            reloading = Reloading(configuration, log.line, appliers=changes.appliers)
             asyncio.run(run_peer(peer, log, reloading, place))
     except ValueError as error:
         fail(str(error))
@@ -122,12 +122,12 @@ class Changes:
         self._applying: asyncio.Task[None] | None = None
 
     @property
-    def takes(self) -> dict[str, Take]:
+    def appliers(self) -> dict[str, Apply]:
         """Functions that apply a setting."""
         names = ("groups", "endpoint", "evasive_after", "expired_after")
-        return {name: partial(self._take, name) for name in names}
+        return {name: partial(self._change, name) for name in names}
 
-    def _take(self, name: str, value: Any) -> str:
+    def _change(self, name: str, value: Any) -> str:
         self._settings = msgspec.structs.replace(self._settings, **{name: value})
         if self._applying is not None:
             self._applying.cancel()

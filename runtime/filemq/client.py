@@ -160,9 +160,9 @@ class ClientEngine(ClientHandler[float, Effects]):
             case Phase.WAITING:
                 times.append(self._reconnect_at)
             case Phase.OPENING:
-                times.append(connection.heard_at + self._expiry_s)
+                times.append(connection.received_at + self._expiry_s)
             case Phase.OPEN:
-                times += (connection.heard_at + self._expiry_s, self._repair_at, self._check_at)
+                times += (connection.received_at + self._expiry_s, self._repair_at, self._check_at)
                 times.append(hugz_at(connection, self._heartbeat_s))
         at = min(times)
         return None if at == inf else at
@@ -170,7 +170,7 @@ class ClientEngine(ClientHandler[float, Effects]):
     def handle(self, event: Event, now: float) -> Effects:
         """Handle an event; see `Engine`."""
         effects = self._react(event, now)
-        if (batch := self._disk.take_batch(gather=isinstance(event, MessageReceived))) is not None:
+        if (batch := self._disk.next_batch(gather=isinstance(event, MessageReceived))) is not None:
             effects.append(Ask(batch))
         if self._peer is not None:
             effects += pause_or_resume(self._connection, self._disk, now)
@@ -218,7 +218,7 @@ class ClientEngine(ClientHandler[float, Effects]):
                 if self.phase is Phase.OPEN:
                     return subscribe(self._connection, self._disk, [path], now)
             case ConfirmDeletions():
-                self._disk.order(AcceptDeletions(self._connection.number))
+                self._disk.add(AcceptDeletions(self._connection.number))
         return []
 
     def _ask_for_all(self, now: float) -> Effects:
@@ -229,12 +229,12 @@ class ClientEngine(ClientHandler[float, Effects]):
 
     def _receive(self, command: Command, now: float) -> Effects:
         connection = self._connection
-        connection.heard_at, connection.is_silent = now, False
+        connection.received_at, connection.is_silent = now, False
         violation = connection.dialog.receive(command)
         if isinstance(command, ErrorCommand):
             if connection.subscribing.is_resuming:
                 for order in connection.resuming.give_up():
-                    self._disk.order(order)
+                    self._disk.add(order)
                 return self._lose(f"the server does not go on with a file: {command.reason}", now)
         elif violation is not None:
             return [Log(Refused(command.NAME, str(violation)))]
@@ -262,7 +262,7 @@ class ClientEngine(ClientHandler[float, Effects]):
     def on_cheezburger(self, message: filemq.Cheezburger, now: float) -> Effects:
         """Order disk work for content."""
         try:
-            steps = self._connection.intake.take(message)
+            steps = self._connection.intake.receive(message)
         except OverrunError as error:
             return self._end(str(error))
         except GapError as error:
@@ -274,7 +274,7 @@ class ClientEngine(ClientHandler[float, Effects]):
             elif isinstance(step, LogEvent):
                 effects.append(Log(step))
             else:
-                self._disk.order(step)
+                self._disk.add(step)
         if self._look_at == inf:
             self._look(now)
         return [*effects, *grant(self._connection, now)]
@@ -357,12 +357,12 @@ class ClientEngine(ClientHandler[float, Effects]):
         effects: Effects = self._look(now) if now >= self._look_at else []
         connection = self._connection
         if connection.is_paused:
-            connection.heard_at = now
+            connection.received_at = now
         match self.phase:
             case Phase.WAITING if now >= self._reconnect_at:
                 effects += self._open(now)
-            case Phase.OPENING | Phase.OPEN if now >= connection.heard_at + self._expiry_s:
-                effects += self._lose(f"silent for {now - connection.heard_at:.1f} s", now)
+            case Phase.OPENING | Phase.OPEN if now >= connection.received_at + self._expiry_s:
+                effects += self._lose(f"silent for {now - connection.received_at:.1f} s", now)
             case Phase.OPEN:
                 effects += show_life(connection, self._heartbeat_s, now)
                 if now >= self._repair_at:
@@ -370,7 +370,7 @@ class ClientEngine(ClientHandler[float, Effects]):
                     effects += self._ask_for_all(now)
                 if now >= self._check_at:
                     self._check_at = inf  # until this comparison has ended
-                    self._disk.order(CheckInbox(connection.number))
+                    self._disk.add(CheckInbox(connection.number))
         return effects
 
     def _look(self, now: float) -> Effects:
@@ -411,7 +411,7 @@ class ClientEngine(ClientHandler[float, Effects]):
 
     def _disconnect(self) -> Effects:
         for order in self._connection.intake.stop():
-            self._disk.order(order)
+            self._disk.add(order)
         if self._peer is None:
             return []
         drop, self._peer = DropPeer(self._peer), None

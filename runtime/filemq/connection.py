@@ -168,14 +168,14 @@ class Subscribing:
             return []
         self._resume_at = len(rest) - 1
         self._commands = chain(rest, resync_commands(path, digests, self._habits))
-        return self._take_commands()
+        return self._next_commands()
 
     def confirm(self) -> list[Icanhaz]:
         """Note an ICANHAZ-OK; return the next commands for the same path."""
         if self._sent == self._accepted:
             return []
         self._accepted += 1
-        return self._take_commands()
+        return self._next_commands()
 
     def finish(self) -> str | None:
         """End the path that is asked for, and return it."""
@@ -188,7 +188,7 @@ class Subscribing:
         self._sent = self._accepted = 0
         self._resume_at = -1
 
-    def _take_commands(self) -> list[Icanhaz]:
+    def _next_commands(self) -> list[Icanhaz]:
         room = self._habits.cache.in_flight - (self._sent - self._accepted)
         commands = list(islice(self._commands, room))
         self._sent += len(commands)
@@ -201,7 +201,7 @@ class ServerConnection:
 
     Attributes:
         number: counts connections; orders for the disk carry it.
-        heard_at, sent_at: time of the last command in each direction.
+        received_at, sent_at: time of the last command in each direction.
         is_silent: neither the server nor the network has given an answer yet.
         awaits_life: HUGZ was sent, and HUGZ-OK has not come.
         is_paused: nothing is received until the disk has caught up.
@@ -215,7 +215,7 @@ class ServerConnection:
     intake: Intake
     subscribing: Subscribing
     window_octets: int
-    heard_at: float
+    received_at: float
     sent_at: float
     is_silent: bool = True
     awaits_life: bool = False
@@ -263,7 +263,7 @@ def make_connection(
         intake=intake,
         subscribing=Subscribing(resync=settings.resync, habits=habits),
         window_octets=settings.window_octets,
-        heard_at=now,
+        received_at=now,
         sent_at=now,
     )
 
@@ -284,7 +284,7 @@ def ask_next(connection: ServerConnection, disk: DiskQueue, now: float) -> Effec
         case None:
             return []
         case str(path):
-            disk.order(ListHeld(connection.number, path))
+            disk.add(ListHeld(connection.number, path))
             return []
         case command:
             return [connection.send(command, now)]
@@ -294,7 +294,7 @@ def ask_for_missing(connection: ServerConnection, disk: DiskQueue, held: Held, n
     """Ask for what the inbox lacks, now that it was listed."""
     rest = connection.resuming.ask(held.unfinished, connection.paths)
     if isinstance(rest, DiscardFile):
-        disk.order(rest)
+        disk.add(rest)
         rest = ()
     commands = connection.subscribing.ask(held.path, held.digests, rest)
     return [connection.send(command, now) for command in commands]
@@ -330,5 +330,5 @@ def pause_or_resume(connection: ServerConnection, disk: DiskQueue, now: float) -
     is_behind = len(disk.waiting) >= MAX_BACKLOG or pending_octets > connection.window_octets
     if is_behind is connection.is_paused:
         return []
-    connection.is_paused, connection.heard_at = is_behind, now
+    connection.is_paused, connection.received_at = is_behind, now
     return [PauseReceiving(connection.peer, is_behind)]

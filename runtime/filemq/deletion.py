@@ -84,7 +84,7 @@ class DeletionLimit:
         self._recent.append((now, name))
         return True
 
-    def take_back(self) -> list[str]:
+    def undo(self) -> list[str]:
         """Return the deletions since the largest number within the window, and forget them."""
         since = self._peaks[0][0] if self._peaks else math.inf
         names = [name for at, name in self._recent if at >= since]
@@ -151,7 +151,7 @@ class Deletions:
         is_removed = self._remove_empty_folders(split_name(action.name[:-1]))
         return [Deleted(action.connection, action.name)] if is_removed else []
 
-    def take_withheld(self, name: str, adopt: Adopt) -> CompletedFile | None:
+    def adopt_withheld(self, name: str, adopt: Adopt) -> CompletedFile | None:
         """Move a file away whose deletion is withheld; None if it is not as it was received.
 
         Raises:
@@ -184,10 +184,10 @@ class Deletions:
         self._journal.forget_withheld([name])
         return True
 
-    def take_deleted(self, sha1: str, adopt: Adopt) -> CompletedFile | None:
+    def adopt_deleted(self, sha1: str, adopt: Adopt) -> CompletedFile | None:
         """Take a file with this content from the trash, if it was deleted a moment ago; raises OSError."""
         name = next((name for name, record in self._recent.items() if record.sha1 == sha1), None)
-        return None if name is None else self._trash.take(name, self._recent.pop(name), adopt)
+        return None if name is None else self._trash.hand_over(name, self._recent.pop(name), adopt)
 
     def accept(self) -> list[str]:
         """Allow all deletions from now on; return the names of those that are withheld."""
@@ -215,7 +215,7 @@ class Deletions:
     def _restore(self, action: DeleteFile) -> Iterator[Outcome]:
         """Undo the deletions of the last minutes. What cannot be restored stays in the trash."""
         recent, self._recent = self._recent, {}
-        for name in self._limit.take_back():
+        for name in self._limit.undo():
             if name not in recent:
                 continue
             with suppress(OSError, ContainmentError), folders_below(self._root) as folders:

@@ -221,7 +221,7 @@ class StoredDigests:
             return None
         return self._waiting.pop(name)._replace(mode=mode_of(state))
 
-    def take(self, name: str) -> Digest | None:
+    def pop(self, name: str) -> Digest | None:
         """Return the last digest of a file that cannot be read, None if there is none."""
         return self._waiting.pop(name, None)
 

@@ -240,13 +240,13 @@ class DiskQueue:
         """Whether everything that was ordered is done."""
         return not (self._is_busy or self._is_pending or self.waiting)
 
-    def order(self, action: DiskAction) -> None:
+    def add(self, action: DiskAction) -> None:
         """Add an order."""
         self.waiting.append(action)
         if isinstance(action, WriteChunk) and len(action.chunk) >= LARGE_OCTETS:
             self._has_large = True
 
-    def take_batch(self, *, gather: bool) -> DiskBatch | None:
+    def next_batch(self, *, gather: bool) -> DiskBatch | None:
         """Return the next batch; None if another one is performed, or nothing waits.
 
         Args:

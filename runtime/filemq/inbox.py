@@ -400,10 +400,10 @@ class Inbox:
                 if self._deletions.release(name):
                     return [Stored(connection, name, action.size, action.sha1, verified=self._check)]
             elif withheld is not None:
-                file = self._deletions.take_withheld(withheld, self._unfinished.adopt)
+                file = self._deletions.adopt_withheld(withheld, self._unfinished.adopt)
         moved: list[Outcome] = [] if file is None or withheld is None else [Deleted(connection, withheld)]
         with suppress(OSError):
-            file = file or self._deletions.take_deleted(action.sha1, self._unfinished.adopt)
+            file = file or self._deletions.adopt_deleted(action.sha1, self._unfinished.adopt)
         if file is None:
             return [ContentLost(connection, name)]
         complete = CompleteFile(connection, name, action.size, action.sha1, action.mode, action.mtime_ns)

@@ -148,7 +148,7 @@ class Resuming:
         """Return the order that removes the file, so that no connection asks for it again."""
         return [] if self._asked is None else [DiscardFile(self._connection, self._asked.name)]
 
-    def take_expected_rest(self, name: str, offset: int, size: int | None, sha1: str | None) -> bool:
+    def accept_rest(self, name: str, offset: int, size: int | None, sha1: str | None) -> bool:
         """Return whether a file that begins with a chunk at `offset` is the rest that was requested.
 
         From then on, no rest is expected: the first file to arrive replaces the unfinished one.
@@ -205,7 +205,7 @@ class Intake:
         file = self._file
         return None if file is None or file.is_broken else UnderWay(file.name, file.received, file.size)
 
-    def take(self, command: Cheezburger) -> list[Step]:
+    def receive(self, command: Cheezburger) -> list[Step]:
         """Return what follows from a command; raises OverrunError or GapError."""
         self._outstanding -= len(command.chunk)
         if self._outstanding < 0:
@@ -216,7 +216,7 @@ class Intake:
         if command.offset and not command.chunk and command.operation == Operation.CREATE:
             announced = read_headers(command.headers)
             if announced.renamed and announced.sha1 is not None and announced.size == command.offset:
-                return [*steps, *self._take_renamed(name, announced.sha1, announced)]
+                return [*steps, *self._complete_renamed(name, announced.sha1, announced)]
         fault = self._fault_in_file(name) if self._file is None else None  # checked when it began
         if fault is not None:  # reported once for each file, not for each chunk
             return [*steps, Refused(name, fault)] if fault and not command.offset else steps
@@ -263,7 +263,7 @@ class Intake:
             return [self._complete(file)]
         return [DiscardFile(self._connection, file.name)]
 
-    def _take_renamed(self, name: str, sha1: str, announced: Announced) -> list[Step]:
+    def _complete_renamed(self, name: str, sha1: str, announced: Announced) -> list[Step]:
         """Complete a file with content that the inbox has; its older version may be arriving."""
         file, self._file = self._file, None
         steps: list[Step] = [] if file is None or file.is_broken else [DiscardFile(self._connection, name)]
@@ -279,7 +279,7 @@ class Intake:
         name, offset = command.filename, command.offset
         announced = read_headers(command.headers)
         size, sha1 = announced.size, announced.sha1
-        is_rest = self._resuming.take_expected_rest(name, offset, size, sha1)
+        is_rest = self._resuming.accept_rest(name, offset, size, sha1)
         file = self._file = Arriving(name, announced, size, received=offset)
         if offset == 0:
             return self._continue(file, command)

@@ -174,7 +174,7 @@ class FileIndex:
         self.known = KnownFiles()
         self._unfit: set[str] = set()
 
-    def take(self, name: str, state: os.stat_result, seen: set[str], *, at_once: bool) -> Iterator[Change]:
+    def compare(self, name: str, state: os.stat_result, seen: set[str], *, at_once: bool) -> Iterator[Change]:
         """Yield the changes that follow from a file, link or device that exists.
 
         Args:
@@ -221,7 +221,7 @@ class FileIndex:
             if self.known.remove(name):
                 gone.append(Gone(name))
                 self.stored.remove(name)
-            elif self.stored.take(name) is not None:
+            elif self.stored.pop(name) is not None:
                 self.stored.remove(name)
         return gone
 
@@ -235,7 +235,7 @@ class FileIndex:
     def restore(self, names: Iterable[str]) -> Iterator[Change]:
         """List files with the digests of an earlier run."""
         for name in sorted(names):
-            if self.known.find(name) is None and (digest := self.stored.take(name)) is not None:
+            if self.known.find(name) is None and (digest := self.stored.pop(name)) is not None:
                 yield self._put(name, digest)
 
     def _read(self, name: str) -> Iterator[Change]:

@@ -226,7 +226,7 @@ class Outflow:
                     self._listing = None
                 else:
                     yield from self._send_cheezburger(step.name, Operation.CREATE, step.offset, step.headers)
-            elif (change := self.queue.take()) is None:
+            elif (change := self.queue.pop()) is None:
                 yield Wait(self.work_key)
             else:
                 name, (operation, replaces) = change

@@ -105,7 +105,7 @@ class Peering(ServerHandler[float, Story]):
         self.refused = False
         self._files, self._terms, self._dialog = files, terms, dialog
         self._caches: dict[str, ClientCache] = {}
-        self._heard = self._since = now
+        self._received_at = self._since = now
         self._opened = self._resumed = self._asked_for_life = False
 
     def describe(self, now: float) -> ClientStatus:
@@ -126,7 +126,7 @@ class Peering(ServerHandler[float, Story]):
 
     def handle(self, command: Command, now: float) -> Story:
         """Handle a command of the client."""
-        self._heard = now
+        self._received_at = now
         if self.refused:
             return
         if violation := self._dialog.receive(command):
@@ -178,7 +178,7 @@ class Peering(ServerHandler[float, Story]):
 
     def answer_malformed(self, answer: Command, now: float) -> Effects:
         """Answer a message that could not be decoded; the answer ends the peering."""
-        self._heard = now
+        self._received_at = now
         if not self.refused:
             yield from self.end(answer, f"sent a malformed message ({answer.NAME})", now)
 
@@ -227,11 +227,11 @@ class Peering(ServerHandler[float, Story]):
         terms = self._terms
         while True:
             now: float = yield Now()
-            silence = now - self._heard
+            silence = now - self._received_at
             if silence >= terms.expiry_s:
                 yield from self.drop(f"silent for {silence:.1f} s", discard=True)
                 return
-            due = self._heard + terms.expiry_s
+            due = self._received_at + terms.expiry_s
             if terms.habits.server_asks_for_life and not (self.refused or self._asked_for_life):
                 ask_at = self.outflow.sent_at + terms.heartbeat_s
                 if now >= ask_at:

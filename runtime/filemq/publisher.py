@@ -237,7 +237,7 @@ class FilemqServer(Service):
                 listeners={LISTENER: self._listener},
                 handlers={ReadChunk: self._reader.read, CheckPart: self._reader.check},
             ),
-            on_event=self._tell,
+            on_event=self._emit,
             tap=self._tap,
         )
         try:
@@ -287,7 +287,7 @@ class FilemqServer(Service):
             return
         for effect in self._engine.handle(Noticed(changed), host.now()):
             if isinstance(effect, Log):
-                self._tell(effect.event)
+                self._emit(effect.event)
 
     def _publication_of(self, name: str) -> Publication:
         return next(one for one in self._publications if covers(one.path, name))
@@ -320,7 +320,7 @@ class FilemqServer(Service):
             for one in described
         )
 
-    def _tell(self, event: LogEvent) -> None:
+    def _emit(self, event: LogEvent) -> None:
         self._counters.count_event(event)
         self._refusals.note(event)
         self._streams.add(event)

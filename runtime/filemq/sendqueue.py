@@ -95,7 +95,7 @@ class SendQueue:
         if names:
             self._put_behind(names)
 
-    def take(self) -> tuple[str, Change] | None:
+    def pop(self) -> tuple[str, Change] | None:
         """Remove and return the oldest change and the name of its file; None if the queue is empty."""
         if self._earlier:
             return self._earlier.popitem(last=False)

@@ -90,7 +90,7 @@ class Trash:
             return False
         return True
 
-    def take(self, name: str, record: Record, adopt: Adopt) -> CompletedFile | None:
+    def hand_over(self, name: str, record: Record, adopt: Adopt) -> CompletedFile | None:
         """Hand over a file of the trash; None if it is not there as in `record`. Raises OSError."""
         return None if self._folder < 0 else adopt(self._folder, flat_name(name), record)
 

@@ -250,7 +250,7 @@ class Host(Service):
     def on_rest(self) -> None:
         """Handle the messages of a wake-up."""
         if self._events and not self._performing and self._next_turn is None:
-            self._take_turn()
+            self._run_turn()
 
     def on_connected(self, peer: PeerId) -> None:
         """Handle a completed handshake."""
@@ -319,7 +319,7 @@ class Host(Service):
         self._counters.faults += 1
         logger.error("a fault in handling %s", type(about).__name__, exc_info=error or True)
 
-    def _take_turn(self) -> None:
+    def _run_turn(self) -> None:
         """Perform effects and handle events, and schedule the rest."""
         self._next_turn = None
         self._performing = True
@@ -339,7 +339,7 @@ class Host(Service):
             self._performing = False
         if self._is_live:
             if effects or events:
-                self._next_turn = self._loop.call_soon(self._take_turn)
+                self._next_turn = self._loop.call_soon(self._run_turn)
             self._apply_pressure()
             self._set_timer()
 

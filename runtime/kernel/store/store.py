@@ -237,7 +237,7 @@ class Store:
     def _run(self) -> None:
         closing = False
         while not closing:
-            for item in self._take():
+            for item in self._dequeue():
                 if item is None:
                     closing = True
                 elif isinstance(item, _Call):
@@ -253,7 +253,7 @@ class Store:
         self._lock.release()
         self._on_loop(_settle, self._ended, None)
 
-    def _take(self) -> list[_Write | _Call | None]:
+    def _dequeue(self) -> list[_Write | _Call | None]:
         """Return what is queued, at most `BATCH`; wait for the first item, or for the next attempt."""
         wait_s = max(0.0, self._retry_at - monotonic()) if self._fault else None
         items: list[_Write | _Call | None] = []
