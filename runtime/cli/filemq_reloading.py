@@ -9,7 +9,7 @@ from specwire.runtime.cli.peer_log import PeerLog
 from specwire.runtime.cli.rekeying import Rekeying
 from specwire.runtime.cli.reloading import Apply
 from specwire.runtime.filemq import FilemqServer
-from specwire.runtime.filemq.credentials import read_clients_again, read_server_security
+from specwire.runtime.filemq.access import read_clients_again, read_server_security
 from specwire.runtime.filemq.settings import ServeSettings
 from specwire.runtime.quantities import show_count
 from specwire.runtime.transport.keys import KeyPair, load_keys

@@ -1,4 +1,4 @@
-"""Files that a server publishes, by virtual name, and the changes that publications report.
+"""Files that a server publishes, by virtual name, with the changes and requests that concern them.
 
 The engine asks the catalogue which files a subscription covers. The catalogue lives on the event
 loop. Its strings are shared with every client's queue, so a long queue costs references only.
@@ -7,7 +7,7 @@ loop. Its strings are shared with every client's queue, so a long queue costs re
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -166,3 +166,45 @@ class PublicationTotals:
         if new is not None and not is_folder(new.name):
             self.files += 1
             self.octets += new.size
+
+
+class ReadingState(msgspec.Struct):
+    """What a reader knows of a file after some chunks; only the reader uses it.
+
+    Attributes:
+        sha1: `hashlib` object over all chunks; None if the digest is not computed on the way.
+        touched_ns: time at which the file's state had changed last when reading began.
+    """
+
+    sha1: Any
+    touched_ns: int
+
+
+class ReadChunk(msgspec.Struct, frozen=True):
+    """Request: read `size` octets at `offset` of a file. Answered with `Chunk`, or None if the file has changed.
+
+    Attributes:
+        state: of the answer to the request before; None for the first one.
+    """
+
+    entry: Entry
+    offset: int
+    size: int
+    state: ReadingState | None = None
+
+
+class Chunk(msgspec.Struct, frozen=True):
+    """Octets of a file, exactly as many as requested."""
+
+    octets: bytes
+    state: ReadingState
+
+
+class CheckPart(msgspec.Struct, frozen=True):
+    """Request: compute the SHA-1 of the first `size` octets of a file.
+
+    Answered with upper-case hexadecimal, or None if the file has changed.
+    """
+
+    entry: Entry
+    size: int

@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 
 from specwire.runtime.containment import ContainmentError, require_file
-from specwire.runtime.filemq.digests import sign
 from specwire.runtime.filemq.disk import folders_below, parent_of
 from specwire.runtime.filemq.diskwork import Deleted, DeleteFile, Failed, Outcome, Restored
 from specwire.runtime.filemq.journal import Journal, Record
@@ -26,6 +25,7 @@ from specwire.runtime.filemq.names import (
     split_name,
 )
 from specwire.runtime.filemq.policy import InboxRules
+from specwire.runtime.filemq.reading import sign
 from specwire.runtime.filemq.trash import Trash
 from specwire.runtime.filemq.unfinished import Adopt, CompletedFile
 

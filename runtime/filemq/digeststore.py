@@ -31,8 +31,8 @@ from typing import TypeVar
 import msgspec
 
 from specwire.runtime.filemq.catalogue import Signature
-from specwire.runtime.filemq.digests import Digest, mode_of
 from specwire.runtime.filemq.policy import FolderState
+from specwire.runtime.filemq.reading import Digest, mode_of
 from specwire.runtime.kernel.store import Schema, StoreError, StoreInUseError
 from specwire.runtime.kernel.store.database import BUSY_S, is_damage, open_database, transaction
 from specwire.runtime.kernel.store.lock import StoreLock

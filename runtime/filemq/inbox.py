@@ -52,9 +52,8 @@ from specwire.runtime.filemq.diskwork import (
     WriteChunk,
     Wrote,
 )
-from specwire.runtime.filemq.ignore import IgnoreRule
 from specwire.runtime.filemq.journal import Inventory, Journal
-from specwire.runtime.filemq.names import RESERVED, covers, is_folder
+from specwire.runtime.filemq.names import RESERVED, IgnoreRule, covers, is_folder
 from specwire.runtime.filemq.placing import Placing, explain_failure
 from specwire.runtime.filemq.policy import InboxRules
 from specwire.runtime.filemq.trash import Trash

@@ -20,7 +20,17 @@ from typing import NamedTuple
 
 from specwire.runtime.containment import ContainmentError, kind_of
 from specwire.runtime.filemq.catalogue import Change, Entry, Gone, Put, Signature, Unfit
-from specwire.runtime.filemq.digests import (
+from specwire.runtime.filemq.digeststore import StoredDigests
+from specwire.runtime.filemq.disk import trouble_in
+from specwire.runtime.filemq.names import (
+    MAX_NAME_OCTETS,
+    NOTHING,
+    IgnoreRule,
+    fault_in_entry,
+    folders_of,
+    is_folder,
+)
+from specwire.runtime.filemq.reading import (
     SHA1_OF_NOTHING,
     Digest,
     UnstableError,
@@ -28,10 +38,6 @@ from specwire.runtime.filemq.digests import (
     mode_of,
     sign,
 )
-from specwire.runtime.filemq.digeststore import StoredDigests
-from specwire.runtime.filemq.disk import trouble_in
-from specwire.runtime.filemq.ignore import NOTHING, IgnoreRule
-from specwire.runtime.filemq.names import MAX_NAME_OCTETS, fault_in_entry, folders_of, is_folder
 
 LARGE_OCTETS = 1 << 20
 """A new file of this size is probably still being written."""

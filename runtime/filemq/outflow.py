@@ -33,12 +33,11 @@ from dataclasses import dataclass, field
 import msgspec
 
 from specwire.generated.filemq import Cheezburger, Operation
-from specwire.runtime.filemq.catalogue import Entry, Listing
+from specwire.runtime.filemq.catalogue import CheckPart, Chunk, Entry, Listing, ReadChunk, ReadingState
 from specwire.runtime.filemq.dialect import Command, Dialog, OutOfTurnError
 from specwire.runtime.filemq.events import FileResumed, FileSent
 from specwire.runtime.filemq.names import is_folder
 from specwire.runtime.filemq.nameset import NameSet
-from specwire.runtime.filemq.requests import CheckPart, Chunk, ReadChunk, ReadingState
 from specwire.runtime.filemq.resync import Beginning, ListingStep, list_files
 from specwire.runtime.filemq.sendqueue import SendQueue
 from specwire.runtime.filemq.status import UnderWay

@@ -19,7 +19,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from specwire.runtime.containment import ContainmentError, open_folder, require_file
-from specwire.runtime.filemq.digests import PERMISSIONS, SHA1_OF_NOTHING, sign
 from specwire.runtime.filemq.disk import Fault, Folders, folders_below, may_pass
 from specwire.runtime.filemq.diskwork import (
     CompleteFile,
@@ -31,6 +30,7 @@ from specwire.runtime.filemq.diskwork import (
 )
 from specwire.runtime.filemq.journal import Journal, Record
 from specwire.runtime.filemq.names import LONGEST_NAME_OCTETS, fault_in_entry, split_name
+from specwire.runtime.filemq.reading import PERMISSIONS, SHA1_OF_NOTHING, sign
 from specwire.runtime.filemq.trash import Trash
 from specwire.runtime.filemq.unfinished import CompletedFile
 

@@ -24,7 +24,6 @@ from pathlib import Path
 
 from specwire.runtime.containment import ContainmentError, open_folder
 from specwire.runtime.filemq.catalogue import Change, Doubt, Gone, Put, Trust, Unfit
-from specwire.runtime.filemq.digests import AbandonedError
 from specwire.runtime.filemq.digeststore import DigestStore, StoredDigests
 from specwire.runtime.filemq.disk import (
     Answer,
@@ -39,11 +38,11 @@ from specwire.runtime.filemq.disk import (
     trouble_in,
     walk,
 )
-from specwire.runtime.filemq.ignore import IgnoreRule
 from specwire.runtime.filemq.index import FileIndex
 from specwire.runtime.filemq.names import (
     MAX_NAME_OCTETS,
     RESERVED,
+    IgnoreRule,
     covers,
     fault_in_path,
     is_below,
@@ -51,6 +50,7 @@ from specwire.runtime.filemq.names import (
     normalise_path,
 )
 from specwire.runtime.filemq.policy import FolderState, Look, PublicationRules, decide, device_at
+from specwire.runtime.filemq.reading import AbandonedError
 
 logger = logging.getLogger(__name__)
 

@@ -13,6 +13,7 @@ import msgspec
 
 from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.filemq import journal
+from specwire.runtime.filemq.access import ClientSecurity, origin_of
 from specwire.runtime.filemq.client import ClientEngine
 from specwire.runtime.filemq.codec import FilemqCodec, find_dialect
 from specwire.runtime.filemq.connection import (
@@ -21,7 +22,6 @@ from specwire.runtime.filemq.connection import (
     ConfirmDeletions,
     Subscribe,
 )
-from specwire.runtime.filemq.credentials import ClientSecurity, origin_of
 from specwire.runtime.filemq.disk import marks_above
 from specwire.runtime.filemq.diskwork import AwaitFiles, BatchDone, DiskBatch
 from specwire.runtime.filemq.events import PeerClosed

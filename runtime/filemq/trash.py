@@ -15,10 +15,10 @@ from contextlib import suppress
 
 from specwire.runtime.containment import open_folder, open_leaf, stat_leaf
 from specwire.runtime.filemq.catalogue import Signature
-from specwire.runtime.filemq.digests import UnstableError, digest_file, sign
 from specwire.runtime.filemq.disk import FULL
 from specwire.runtime.filemq.journal import Journal, Record
 from specwire.runtime.filemq.names import TRASH, conflict_name, flat_name
+from specwire.runtime.filemq.reading import UnstableError, digest_file, sign
 from specwire.runtime.filemq.unfinished import Adopt, CompletedFile
 
 TRASH_OF_0_1 = "kept"

@@ -22,9 +22,9 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from specwire.runtime.filemq.digests import BLOCK_OCTETS, new_sha1, sign
 from specwire.runtime.filemq.journal import Record
 from specwire.runtime.filemq.names import LONGEST_NAME_OCTETS, fault_in_name
+from specwire.runtime.filemq.reading import BLOCK_OCTETS, new_sha1, sign
 
 UNFINISHED = "unfinished"
 NOTE = ".name"

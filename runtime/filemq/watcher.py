@@ -22,10 +22,10 @@ from contextlib import aclosing, suppress
 from functools import partial
 
 from specwire.runtime.filemq.catalogue import Change
-from specwire.runtime.filemq.digests import AbandonedError
 from specwire.runtime.filemq.inotify import watch_tree
 from specwire.runtime.filemq.names import MAX_NAME_OCTETS
 from specwire.runtime.filemq.publication import Publication
+from specwire.runtime.filemq.reading import AbandonedError
 from specwire.runtime.kernel.service import Tasks
 
 logger = logging.getLogger(__name__)

@@ -25,9 +25,9 @@ from specwire.runtime.filemq.diskwork import (
     WriteChunk,
     Wrote,
 )
-from specwire.runtime.filemq.ignore import IgnoreRule, check_pattern
 from specwire.runtime.filemq.inbox import Inbox
 from specwire.runtime.filemq.inotify import WatchedTree
+from specwire.runtime.filemq.names import IgnoreRule, check_pattern
 from specwire.runtime.filemq.policy import InboxRules, PublicationRules
 from specwire.runtime.filemq.publication import Publication
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from specwire.runtime.filemq.credentials import origin_of
+from specwire.runtime.filemq.access import origin_of
 from specwire.runtime.filemq.diskwork import CompleteFile, Deleted, DeleteFile, Failed, Outcome
 from specwire.runtime.filemq.inbox import Inbox
 from specwire.runtime.transport.keys import KeyPair

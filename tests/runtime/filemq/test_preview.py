@@ -13,9 +13,8 @@ from specwire.runtime.filemq.connection import Paths
 from specwire.runtime.filemq.dialect import FILEMQ
 from specwire.runtime.filemq.diskwork import CompleteFile, DeleteFile, Failed, WriteChunk
 from specwire.runtime.filemq.inbox import Inbox, InboxError
-from specwire.runtime.filemq.listing import ListedFile
 from specwire.runtime.filemq.policy import InboxRules
-from specwire.runtime.filemq.preview import Preview, preview
+from specwire.runtime.filemq.preview import ListedFile, Preview, preview
 
 HERE, OTHER = "tcp://here:5670", "tcp://other:5670"
 JOURNAL = ".specwire-inbox/journal"

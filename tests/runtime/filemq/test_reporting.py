@@ -77,9 +77,9 @@ def client(label: str, *, under_way: UnderWay | None = None, queued: int = 0) ->
 def test_a_server_knows_how_its_clients_are() -> None:
     driver = ServerDriver(entry("/a", 1000), entry("/b", 10), chunk_octets=100, timers={})
     driver.now = 10.0
-    driver.obey(Ohai(), user="ada")
+    driver.handle(Ohai(), user="ada")
     driver.now = 11.0
-    effects = driver.obey(subscription("/", (RESYNC,)), Nom(credit=150), user="ada")
+    effects = driver.handle(subscription("/", (RESYNC,)), Nom(credit=150), user="ada")
     driver.read(one_read(effects), b"." * 100)
     file = UnderWay("/a", 100, 1000, LABEL)
     assert driver.state.under_way() == [file]
@@ -93,7 +93,7 @@ def test_a_server_knows_how_its_clients_are() -> None:
 def test_a_server_logs_the_progress_of_a_file_that_takes_long() -> None:
     """Once a second, from the second look on."""
     driver = ServerDriver(entry("/a", 1000), chunk_octets=100, timers={"heartbeat": 60.0, "expiry": 60.0})
-    effects = driver.obey(Ohai(), subscription("/", (RESYNC,)), Nom(credit=1000))
+    effects = driver.handle(Ohai(), subscription("/", (RESYNC,)), Nom(credit=1000))
     for now, octets in ((1.0, 0), (1.9, None), (2.0, 100), (3.0, 200)):
         assert logged(driver.tick(now)) == ([Progress("/a", octets, 1000, 100.0, LABEL)] if octets else [])
         effects = driver.read(one_read(effects), bytes(100)) if octets is not None else effects

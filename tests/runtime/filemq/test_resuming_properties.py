@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from specwire.generated.filemq import Cheezburger, Operation
+from specwire.runtime.filemq.catalogue import CheckPart, ReadChunk
 from specwire.runtime.filemq.dialect import Command
 from specwire.runtime.filemq.diskwork import BatchDone, Held
 from specwire.runtime.filemq.inbox import Inbox
 from specwire.runtime.filemq.names import covers
-from specwire.runtime.filemq.requests import CheckPart, ReadChunk
 from specwire.runtime.filemq.status import Phase
 from specwire.runtime.kernel.effects import HostEffect
 from specwire.runtime.kernel.events import Answered, PeerId
@@ -157,7 +157,7 @@ class World:
         if self.client.asked is not None:
             self.work()
         elif self.up:
-            self.serve(self.server.obey(self.up.pop(0), peer=self.peer))
+            self.serve(self.server.handle(self.up.pop(0), peer=self.peer))
         elif self.down:
             self.deliver()
         else:

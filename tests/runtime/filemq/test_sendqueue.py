@@ -239,10 +239,10 @@ def subscribe_all(files: Catalogue, held: dict[str, str]) -> ServerDriver:
     entries = [*held.items()]
     for client in range(CLIENTS):
         peer = PeerId("clients", b"%d" % client)
-        driver.obey(Ohai(), peer=peer)
+        driver.handle(Ohai(), peer=peer)
         for start in range(0, len(entries), 255):
-            driver.obey(subscription("/", (), tuple(entries[start : start + 255])), peer=peer)
-        driver.obey(subscription("/", (RESYNC, PRUNE)), peer=peer)
+            driver.handle(subscription("/", (), tuple(entries[start : start + 255])), peer=peer)
+        driver.handle(subscription("/", (RESYNC, PRUNE)), peer=peer)
     return driver
 
 
