@@ -27,26 +27,35 @@ LARGE_OCTETS = 256 << 10
 NAMES_SHOWN = 5
 
 
+class OfConnection(msgspec.Struct, frozen=True):
+    """Order or outcome, with the number of the connection that caused it."""
+
+    connection: int
+
+
+class OfFile(OfConnection, frozen=True):
+    """Order or outcome about the file `name`."""
+
+    name: str
+
+
 # ---- orders
 
 
-class ListHeld(msgspec.Struct, frozen=True):
+class ListHeld(OfConnection, frozen=True):
     """List the files under `path`, after all earlier orders."""
 
-    connection: int
     path: str
 
 
-class WriteChunk(msgspec.Struct, frozen=True):
-    """Write a chunk of the unfinished file `name`; offset 0 begins the file again."""
+class WriteChunk(OfFile, frozen=True):
+    """Write a chunk of the unfinished file; offset 0 begins the file again."""
 
-    connection: int
-    name: str
     offset: int
     chunk: bytes
 
 
-class CompleteFile(msgspec.Struct, frozen=True):
+class CompleteFile(OfFile, frozen=True):
     """Check the unfinished file and move it to its place.
 
     Attributes:
@@ -55,59 +64,42 @@ class CompleteFile(msgspec.Struct, frozen=True):
         mtime_ns: modification time to set, in nanoseconds since 1970; None for the current time.
     """
 
-    connection: int
-    name: str
     size: int
     sha1: str | None
     mode: int | None = None
     mtime_ns: int | None = None
 
 
-class CompleteRenamed(msgspec.Struct, frozen=True):
+class CompleteRenamed(OfFile, frozen=True):
     """Complete a file with the content of one that was just deleted, or of which the deletion is withheld.
 
     The attributes are those of `CompleteFile`.
     """
 
-    connection: int
-    name: str
     size: int
     sha1: str
     mode: int | None = None
     mtime_ns: int | None = None
 
 
-class DiscardFile(msgspec.Struct, frozen=True):
-    """Remove the unfinished file `name`."""
-
-    connection: int
-    name: str
+class DiscardFile(OfFile, frozen=True):
+    """Remove the unfinished file."""
 
 
-class KeepFile(msgspec.Struct, frozen=True):
-    """Keep the unfinished file `name` when the connection or the process ends, to resume it."""
-
-    connection: int
-    name: str
+class KeepFile(OfFile, frozen=True):
+    """Keep the unfinished file when the connection or the process ends, to resume it."""
 
 
-class DeleteFile(msgspec.Struct, frozen=True):
-    """Remove `name` from the inbox."""
-
-    connection: int
-    name: str
+class DeleteFile(OfFile, frozen=True):
+    """Remove a file from the inbox."""
 
 
-class CheckInbox(msgspec.Struct, frozen=True):
+class CheckInbox(OfConnection, frozen=True):
     """Compare the inbox with what was received, and remove old files from the trash."""
 
-    connection: int
 
-
-class AcceptDeletions(msgspec.Struct, frozen=True):
+class AcceptDeletions(OfConnection, frozen=True):
     """Perform the withheld deletions, and the next ones, however many there are."""
-
-    connection: int
 
 
 DiskAction = (
@@ -134,73 +126,55 @@ class Unfinished(msgspec.Struct, frozen=True):
     sha1: str
 
 
-class Held(msgspec.Struct, frozen=True):
+class Held(OfConnection, frozen=True):
     """Outcome of `ListHeld`: digests in order of virtual name, and the file kept unfinished."""
 
-    connection: int
     path: str
     digests: dict[str, str]
     unfinished: Unfinished | None = None
 
 
-class Wrote(msgspec.Struct, frozen=True):
+class Wrote(OfConnection, frozen=True):
     """Outcome of `WriteChunk`, also of a failed one: these octets are no longer in memory."""
 
-    connection: int
     octets: int
 
 
-class Stored(msgspec.Struct, frozen=True):
-    """Outcome of `CompleteFile`: the file is in its place.
+class Stored(OfFile, frozen=True):
+    """Outcome of `CompleteFile`: the file is in its place. `copy`: conflict copy of the old version, if any."""
 
-    Attributes:
-        copy: conflict copy of the old version, if any.
-    """
-
-    connection: int
-    name: str
     size: int
     sha1: str
     verified: bool
     copy: str = ""
 
 
-class Deleted(msgspec.Struct, frozen=True):
+class Deleted(OfFile, frozen=True):
     """Outcome of `DeleteFile`: the file is gone; `copy`: its conflict copy, if any."""
 
-    connection: int
-    name: str
     copy: str = ""
 
 
-class Failed(msgspec.Struct, frozen=True):
+class Failed(OfFile, frozen=True):
     """Outcome of an order that was not performed; `again` if it may succeed later."""
 
-    connection: int
-    name: str
     reason: str
     again: bool
 
 
-class ContentLost(msgspec.Struct, frozen=True):
+class ContentLost(OfFile, frozen=True):
     """Outcome of `CompleteRenamed`: the inbox does not have the content any more."""
 
-    connection: int
-    name: str
 
-
-class Restored(msgspec.Struct, frozen=True):
+class Restored(OfFile, frozen=True):
     """Outcome of `DeleteFile` for another file: too many were deleted, and this one is back."""
 
-    connection: int
-    name: str
     sha1: str
 
 
-class Checked(msgspec.Struct, frozen=True):
+class Checked(OfConnection, frozen=True):
     """Outcome of `CheckInbox`: `repair` if the server has to send something again."""
 
-    connection: int
     repair: bool
 
 

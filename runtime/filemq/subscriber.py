@@ -243,7 +243,7 @@ class FilemqClient(Service):
 
     def _perform_now(self, batch: DiskBatch) -> BatchDone:
         try:
-            outcomes = self._inbox.perform_some(batch.orders)
+            outcomes = self._inbox.perform(batch.orders)
         except BaseException as fault:
             self._fault = fault  # the engine ends the client
             raise

@@ -17,11 +17,13 @@ import hashlib
 import os
 import re
 import stat
+from collections.abc import Callable
 from contextlib import suppress
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import msgspec
 
+from specwire.runtime.filemq.diskwork import Unfinished
 from specwire.runtime.filemq.journal import Record
 from specwire.runtime.filemq.names import LONGEST_NAME_OCTETS, fault_in_name
 from specwire.runtime.filemq.reading import BLOCK_OCTETS, new_sha1, sign
@@ -53,11 +55,8 @@ class CompletedFile(NamedTuple):
     verified: bool
 
 
-class Adopt(Protocol):
-    """Type of `UnfinishedFile.adopt`."""
-
-    def __call__(self, folder: int, leaf: str, record: Record) -> CompletedFile | None:
-        """See `UnfinishedFile.adopt`."""
+Adopt = Callable[[int, str, Record], CompletedFile | None]
+"""`UnfinishedFile.adopt`."""
 
 
 class UnfinishedFile:
@@ -109,11 +108,23 @@ class UnfinishedFile:
             self._sha1.update(chunk)
         self.size += len(chunk)
 
-    def keep(self) -> None:
-        """Write the note, so that the next run can continue; raises OSError, and then it cannot."""
-        if not self.kept:
-            write_note(self._folder, self._number, self.name or "")
-            self.kept = True
+    def keep(self, name: str) -> None:
+        """Write the note of the file `name`, so that the next run can continue, if the disk has room for it."""
+        if self.name == name and not self.kept:
+            with suppress(OSError):
+                write_note(self._folder, self._number, name)
+                self.kept = True
+
+    def kept_part(self) -> Unfinished | None:
+        """Return the file that can be resumed; reads it if an earlier run wrote it."""
+        if self.name is None or not self.kept:
+            return None
+        try:
+            sha1 = self.sha1
+        except OSError:
+            self.discard()
+            return None
+        return Unfinished(self.name, self.size, sha1)
 
     def finish(self, sha1: str, *, verified: bool) -> CompletedFile:
         """Hand over the file, which has the digest `sha1`. Call `forget_completed` when it is in its place."""

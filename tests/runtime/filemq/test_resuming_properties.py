@@ -23,6 +23,7 @@ from specwire.runtime.kernel.events import Answered, PeerId
 from tests.examples import examples
 from tests.runtime.filemq.client_desk import Actions, ClientDesk, connects
 from tests.runtime.filemq.client_desk import sent as sent_up
+from tests.runtime.filemq.inboxes import perform
 from tests.runtime.filemq.server_driver import ServerDriver, entry, sent
 
 TIMES = {"heartbeat": 1e9, "expiry": 1e9, "reconnect": 0.5}
@@ -98,7 +99,7 @@ class World:
         """Do the disk work that was handed over, and everything that this brings."""
         while (batch := self.client.asked) is not None:
             self.client.asked = None
-            outcomes = self.inbox.perform_all(batch.orders)
+            outcomes = perform(self.inbox, *batch.orders)
             for outcome in outcomes:
                 if isinstance(outcome, Held) and outcome.unfinished is not None and self.kept is None:
                     self.kept = outcome
