@@ -7,7 +7,7 @@ loop. Its strings are shared with every client's queue, so a long queue costs re
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -85,22 +85,6 @@ class Trust(msgspec.Struct, frozen=True):
 Change = Put | Gone | Unfit | Doubt | Trust
 
 
-class Listing(Protocol):
-    """Interface of the catalogue for the engine."""
-
-    def __len__(self) -> int:
-        """Return the number of files."""
-
-    def find(self, name: str) -> Entry | None:
-        """Return the file called `name`."""
-
-    def order(self) -> Order:
-        """Return the names of all files at this moment."""
-
-    def is_in_doubt(self, name: str) -> bool:
-        """Return whether a file may exist although it is not listed."""
-
-
 class Catalogue:
     """The files of all publications of one server.
 
@@ -117,7 +101,7 @@ class Catalogue:
         return len(self._entries)
 
     def find(self, name: str) -> Entry | None:
-        """See `Listing.find`."""
+        """Return the file called `name`."""
         return self._entries.get(name)
 
     def under(self, path: str) -> Iterator[Entry]:
@@ -125,11 +109,11 @@ class Catalogue:
         return (self._entries[name] for name in self.order().under(path))
 
     def order(self) -> Order:
-        """See `Listing.order`."""
+        """Return the names of all files at this moment."""
         return self._names.order()
 
     def is_in_doubt(self, name: str) -> bool:
-        """See `Listing.is_in_doubt`."""
+        """Return whether a file may exist although it is not listed."""
         return is_below(name, self.doubts)
 
     def put(self, entry: Entry) -> bool:

@@ -16,12 +16,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from specwire.generated import filemq, libfilemq
 from specwire.generated.errors import DecodeError
+from specwire.generated.session import DialogSession
 from specwire.runtime.filemq.dialect import (
     FILEMQ,
     CacheRules,
     Command,
     Dialect,
-    Dialog,
     ErrorCommand,
     Habits,
     Role,
@@ -59,7 +59,7 @@ class FilemqCodec:
         return frames
 
 
-class LibfilemqDialect:
+class LibfilemqDialect(Dialect):
     """What `specwire.generated.libfilemq` says in the commands of FILEMQ v2, and the reverse."""
 
     name = "libfilemq"
@@ -84,7 +84,7 @@ class LibfilemqDialect:
     )
 
     def decode(self, frames: Sequence[bytes]) -> Sequence[Command]:
-        """See `Dialect.decode`; a last chunk that has content is a chunk and an empty one behind it."""
+        """Return the commands. A last chunk that has content is a chunk and an empty one behind it."""
         message = libfilemq.decode(frames)
         command = to_command(message)
         if isinstance(message, libfilemq.Cheezburger) and message.eof and message.chunk:
@@ -93,16 +93,16 @@ class LibfilemqDialect:
         return (command,)
 
     def encode(self, command: Command) -> list[bytes]:
-        """See `Dialect.encode`; a command that this dialect does not have is a fault of ours (KeyError)."""
+        """Return the frames. A command that this dialect does not have is a fault of ours (KeyError)."""
         return to_message(command).encode()
 
     def answer(self, role: Role, error: DecodeError) -> ErrorCommand | None:
-        """See `Dialect.answer`."""
+        """Return RTFM, or None for no answer."""
         reply = libfilemq.answer(role, error)
         return None if reply is None else filemq.Rtfm(reason=cut_reason(str(error)))
 
-    def open_dialog(self, role: Role) -> Dialog:
-        """See `Dialect.open_dialog`.
+    def open_dialog(self, role: Role) -> DialogSession:
+        """Return an observer of a new peering.
 
         A dialog's tables go by the names of messages, which are those of the commands; so what this dialect
         does not have is a violation.
@@ -183,7 +183,7 @@ PLAIN_MESSAGES: Mapping[str, libfilemq.AnyMessage] = {
     )
 }
 
-LIBFILEMQ: Dialect = LibfilemqDialect()
+LIBFILEMQ = LibfilemqDialect()
 
 DIALECTS: Mapping[str, Dialect] = {dialect.name: dialect for dialect in (FILEMQ, LIBFILEMQ)}
 

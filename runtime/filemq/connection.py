@@ -17,7 +17,8 @@ from math import inf
 import msgspec
 
 from specwire.generated.filemq import Hugz, Icanhaz, Nom
-from specwire.runtime.filemq.dialect import Command, Dialect, Dialog, Habits, OutOfTurnError
+from specwire.generated.session import DialogSession
+from specwire.runtime.filemq.dialect import Command, Dialect, Habits, OutOfTurnError
 from specwire.runtime.filemq.diskwork import DiscardFile, DiskQueue, Held, ListHeld
 from specwire.runtime.filemq.incoming import Intake, Resuming
 from specwire.runtime.filemq.names import covers, fault_in_entry, fault_in_name, fault_in_path, normalise_path
@@ -209,7 +210,7 @@ class ServerConnection:
 
     number: int
     peer: PeerId
-    dialog: Dialog
+    dialog: DialogSession
     paths: Paths
     resuming: Resuming
     intake: Intake

@@ -33,8 +33,9 @@ from dataclasses import dataclass, field
 import msgspec
 
 from specwire.generated.filemq import Cheezburger, Operation
-from specwire.runtime.filemq.catalogue import CheckPart, Chunk, Entry, Listing, ReadChunk, ReadingState
-from specwire.runtime.filemq.dialect import Command, Dialog, OutOfTurnError
+from specwire.generated.session import DialogSession
+from specwire.runtime.filemq.catalogue import Catalogue, CheckPart, Chunk, Entry, ReadChunk, ReadingState
+from specwire.runtime.filemq.dialect import Command, OutOfTurnError
 from specwire.runtime.filemq.events import FileResumed, FileSent
 from specwire.runtime.filemq.names import is_folder
 from specwire.runtime.filemq.nameset import NameSet
@@ -108,8 +109,8 @@ class Outflow:
     """
 
     peer: PeerId
-    files: Listing
-    dialog: Dialog
+    files: Catalogue
+    dialog: DialogSession
     chunk_octets: int
     in_place: bool
     sent_at: float

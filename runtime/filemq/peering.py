@@ -29,8 +29,9 @@ from specwire.generated.filemq import (
     Srsly,
 )
 from specwire.generated.filemq.machine import ServerHandler, dispatch_to_server
-from specwire.runtime.filemq.catalogue import Entry, Listing
-from specwire.runtime.filemq.dialect import Command, Dialog, Habits
+from specwire.generated.session import DialogSession
+from specwire.runtime.filemq.catalogue import Catalogue, Entry
+from specwire.runtime.filemq.dialect import Command, Habits
 from specwire.runtime.filemq.events import PeerClosed, PeerOpened, Subscribed
 from specwire.runtime.filemq.names import covers, cut_reason, fault_in_name, fault_in_path, normalise_path
 from specwire.runtime.filemq.outflow import MAX_CREDIT, Outflow
@@ -92,10 +93,10 @@ class Peering(ServerHandler[float, Story]):
         self,
         peer: PeerId,
         peerings: dict[PeerId, Peering],
-        files: Listing,
+        files: Catalogue,
         *,
         terms: Terms,
-        dialog: Dialog,
+        dialog: DialogSession,
         now: float,
         user: str = "",
     ) -> None:

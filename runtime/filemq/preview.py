@@ -34,12 +34,13 @@ from specwire.generated.filemq import (
     Kthxbai,
     Ohai,
 )
+from specwire.generated.session import DialogSession
 from specwire.runtime.containment import open_folder, open_root
 from specwire.runtime.filemq.access import ClientSecurity
 from specwire.runtime.filemq.codec import FilemqCodec
 from specwire.runtime.filemq.connection import Paths
 from specwire.runtime.filemq.deletion import DeletionLimit
-from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialog, ErrorCommand
+from specwire.runtime.filemq.dialect import FILEMQ, Command, ErrorCommand
 from specwire.runtime.filemq.inbox import explaining
 from specwire.runtime.filemq.incoming import read_headers
 from specwire.runtime.filemq.journal import Inventory, Journal
@@ -218,7 +219,7 @@ class ListingState:
     """
 
     timers: Mapping[str, float]
-    dialog: Dialog = field(default_factory=lambda: FILEMQ.open_dialog("C"))
+    dialog: DialogSession = field(default_factory=lambda: FILEMQ.open_dialog("C"))
     files: dict[str, ListedFile] = field(default_factory=dict)
     lists: bool = False
     hugz_at: float = inf

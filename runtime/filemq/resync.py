@@ -37,7 +37,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from specwire.generated.filemq import Icanhaz
-from specwire.runtime.filemq.catalogue import Listing
+from specwire.runtime.filemq.catalogue import Catalogue
 from specwire.runtime.filemq.dialect import CacheRules, Habits
 from specwire.runtime.filemq.names import absolute_name, covers, fault_in_entry, is_folder, relative_name
 from specwire.runtime.filemq.nameset import NameSet
@@ -86,7 +86,7 @@ class ListingStep(NamedTuple):
     headers: tuple[tuple[str, str], ...]
 
 
-def list_files(files: Listing, path: str, *, folders: bool) -> Iterator[ListingStep]:
+def list_files(files: Catalogue, path: str, *, folders: bool) -> Iterator[ListingStep]:
     """Yield the commands that list the files under `path`, each in its current version.
 
     Args:
@@ -131,7 +131,7 @@ class ClientCache:
         stale_octets: octets of the names that are not published.
     """
 
-    def __init__(self, path: str, files: Listing) -> None:
+    def __init__(self, path: str, files: Catalogue) -> None:
         self._path, self._files = path, files
         self._same: NameSet | None = None
         self._stale: dict[str, None] = {}

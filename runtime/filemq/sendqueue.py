@@ -19,7 +19,7 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from specwire.generated.filemq import Operation
-from specwire.runtime.filemq.catalogue import Listing
+from specwire.runtime.filemq.catalogue import Catalogue
 from specwire.runtime.filemq.nameset import NameSet
 
 MANY_CHANGES = 4096
@@ -41,7 +41,7 @@ share = cache(Change)
 class SendQueue:
     """Changes for one client, oldest first; `files` are all published files."""
 
-    def __init__(self, files: Listing) -> None:
+    def __init__(self, files: Catalogue) -> None:
         self._files = files
         # Not dicts: repeatedly taking from the front of one is quadratic. A name is in one of the three.
         self._earlier: OrderedDict[str, Change] = OrderedDict()
