@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from specwire.runtime.capture import Limits, Tap
     from specwire.runtime.capture.proxy import Proxied
     from specwire.runtime.observe.place import Place
-    from specwire.runtime.observe.subject import Subject
+    from specwire.runtime.observe.view import Subject
     from specwire.runtime.transport.relay import Between
 
 JOB_FAILED = 1
@@ -181,7 +181,7 @@ async def _run(
 
 
 def _subject(relay: Between, proxied: Proxied, taps: dict[str, Tap]) -> Subject:
-    from specwire.runtime.observe.subjects.relay import proxy_subject
+    from specwire.runtime.observe.relay import proxy_subject
 
     return proxy_subject(relay, proxied, [*taps.values()], [*taps])
 

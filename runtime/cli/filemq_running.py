@@ -26,7 +26,7 @@ from specwire.runtime.transport.status_socket import StatusSocket
 
 if TYPE_CHECKING:
     from specwire.runtime.capture import Tap
-    from specwire.runtime.observe.subject import Subject
+    from specwire.runtime.observe.view import Subject
 
 ROLES = {"server": "filemq-server", "subscriber": "filemq-subscriber"}
 """Name of a peer's status socket, by its role in the status document."""
@@ -139,7 +139,7 @@ async def is_started(start: Coroutine[Any, Any, None], stop: asyncio.Future[None
 
 
 def _subject(peer: Peer) -> Subject:
-    from specwire.runtime.observe.views.filemq import peer_subject
+    from specwire.runtime.observe.filemq import peer_subject
 
     return peer_subject(peer)
 

@@ -34,7 +34,7 @@ from specwire.runtime.transport.status_folder import address_in, locate_status_f
 from specwire.runtime.transport.status_socket import StatusSocket
 
 if TYPE_CHECKING:
-    from specwire.runtime.observe.subject import Subject
+    from specwire.runtime.observe.view import Subject
 
 
 class BrokerLog:
@@ -131,7 +131,7 @@ async def run_broker(
 
 
 def _subject(broker: NorfabBroker) -> Subject:
-    from specwire.runtime.observe.subjects.norfab import broker_subject
+    from specwire.runtime.observe.norfab import broker_subject
 
     return broker_subject(broker)
 

@@ -43,7 +43,7 @@ from specwire.runtime.transport.keys import KeyFileError
 from specwire.runtime.transport.security import NULL, Security
 
 if TYPE_CHECKING:
-    from specwire.runtime.observe.subject import Subject
+    from specwire.runtime.observe.view import Subject
 
 ROLE = "norfab-worker"
 
@@ -166,7 +166,7 @@ def _place(options: WorkerOptions) -> Place | None:
 
 
 def _subject(worker: NorfabWorker) -> Subject:
-    from specwire.runtime.observe.subjects.norfab import worker_subject
+    from specwire.runtime.observe.norfab import worker_subject
 
     return worker_subject(worker)
 

@@ -36,7 +36,7 @@ from specwire.runtime.kernel.settings_sources import ServerConfiguration
 from specwire.runtime.log.form import LogForm
 from specwire.runtime.log.text import show
 from specwire.runtime.observe.place import Place
-from specwire.runtime.observe.views.zre import zre_subject
+from specwire.runtime.observe.zre import zre_subject
 from specwire.runtime.transport.backoff import ReconnectPolicy
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.status_folder import (

@@ -13,16 +13,12 @@ from typing import Self
 import msgspec
 from aiohttp import web
 
+from specwire.runtime.observe.access import Doorman, read_password
 from specwire.runtime.observe.exposition import Exposition
 from specwire.runtime.observe.families import Family, gauge
-from specwire.runtime.observe.http.doorman import Doorman
-from specwire.runtime.observe.http.faults import make_logger
-from specwire.runtime.observe.http.password import read_password
-from specwire.runtime.observe.http.site import Site
 from specwire.runtime.observe.place import Place
-from specwire.runtime.observe.rates import LOOK_S, Rate, Rates
-from specwire.runtime.observe.subject import Subject
-from specwire.runtime.observe.view import View
+from specwire.runtime.observe.site import Site, make_logger
+from specwire.runtime.observe.view import LOOK_S, Rate, Rates, Subject, View
 from specwire.runtime.transport.accepting import Acceptor
 from specwire.runtime.transport.tcp_listener import listen_on
 

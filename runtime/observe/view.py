@@ -6,13 +6,16 @@ they are, with their kind, and the page writes them with units.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Literal, TypeVar
 
 import msgspec
 
 from specwire.runtime.log.text import show
+from specwire.runtime.observe.families import Family
 
 Kind = Literal["text", "count", "octets", "seconds", "share"]
 Tone = Literal["good", "fair", "bad", ""]
@@ -124,3 +127,85 @@ def newest(notices: Iterable[Notice]) -> tuple[Notice, ...]:
 
 def _tidy(cell: str | float | None) -> str | float | None:
     return word(cell) if isinstance(cell, str) else cell
+
+
+LOOK_S = 1.0
+"""How often whoever has a `Rates` looks."""
+
+REMEMBERED = 120
+
+
+class Counted(msgspec.Struct, frozen=True):
+    """What a running total counts; `kind` says in what."""
+
+    label: str
+    kind: Kind = "count"
+
+
+class Rate(msgspec.Struct, frozen=True):
+    """How much of it there is a second: now, and at the looks before, the oldest first."""
+
+    label: str
+    kind: Kind
+    per_s: float
+    history: tuple[float, ...]
+
+
+class Rates:
+    """Rates of several totals.
+
+    Args:
+        counted: what they count, in the order of the totals given to `look`.
+    """
+
+    def __init__(self, counted: Sequence[Counted]) -> None:
+        self._counted = tuple(counted)
+        self._history: deque[tuple[float, ...]] = deque(maxlen=REMEMBERED)
+        self._totals: tuple[float, ...] | None = None
+        self._at = 0.0
+
+    def look(self, totals: Sequence[float], now: float) -> None:
+        """Take the totals of this moment, in seconds that do not go backwards.
+
+        A total that is lower than before has begun anew, and counts from 0.
+        """
+        before, passed_s = self._totals, now - self._at
+        if before is not None:
+            if passed_s <= 0:
+                return
+            grown = (new - old if new >= old else new for new, old in zip(totals, before, strict=True))
+            self._history.append(tuple(amount / passed_s for amount in grown))
+        self._totals, self._at = tuple(totals), now
+
+    def describe(self) -> tuple[Rate, ...]:
+        """Return the rates as they were last seen; 0 before the second look."""
+        return tuple(
+            Rate(one.label, one.kind, history[-1] if history else 0.0, history)
+            for place, one in enumerate(self._counted)
+            for history in (tuple(round(rates[place], 3) for rates in self._history),)
+        )
+
+
+async def nothing_to_close() -> None:
+    """Nothing was begun for those who look."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One server that runs.
+
+    Attributes:
+        counted: what `totals` count.
+        totals: returns running totals; called once a second, so it must cost next to nothing.
+        measure: returns all measures.
+        view: returns what the page shows now.
+        health: returns how the server is; for probes, whether anybody looks at the page or not.
+        close: ends what was begun for those who look.
+    """
+
+    counted: tuple[Counted, ...]
+    totals: Callable[[], Sequence[float]]
+    measure: Callable[[], list[Family]]
+    view: Callable[[], View]
+    health: Callable[[], Health]
+    close: Callable[[], Awaitable[None]] = nothing_to_close

@@ -14,12 +14,10 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from specwire.runtime.observe.http.doorman import MAX_CONNECTIONS, Doorman
-from specwire.runtime.observe.http.faults import FAULTS, PER_S, FaultsOnly
-from specwire.runtime.observe.http.hosts import is_known_host
-from specwire.runtime.observe.http.password import read_password
+from specwire.runtime.observe.access import MAX_CONNECTIONS, Doorman, is_known_host, read_password
 from specwire.runtime.observe.place import Place
 from specwire.runtime.observe.showing import Showing
+from specwire.runtime.observe.site import FAULTS, PER_S, FaultsOnly
 from specwire.runtime.observe.view import Health, Notice
 from specwire.runtime.transport.errors import TransportError
 from tests.runtime.observe.shown import ANY, Answer, Still, ask, connect, play, port_of

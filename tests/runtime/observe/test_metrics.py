@@ -10,11 +10,11 @@ import pytest
 
 from specwire.runtime.norfab.serve.status import ServiceStatus
 from specwire.runtime.norfab.serve.status import WorkerStatus as RegisteredWorker
+from specwire.runtime.observe import flux, norfab, relay
 from specwire.runtime.observe.exposition import Exposition
 from specwire.runtime.observe.families import MAX_VALUES, Family
-from specwire.runtime.observe.metrics import flux, norfab, relay
-from specwire.runtime.observe.views.filemq import measure_peer
-from specwire.runtime.observe.views.zre import measure_zre
+from specwire.runtime.observe.filemq import measure_peer
+from specwire.runtime.observe.zre import measure_zre
 from tests.house.repository import ROOT
 from tests.runtime.observe import statuses
 
@@ -22,7 +22,7 @@ MEASURED: Mapping[str, list[Family]] = {
     "filemq server": measure_peer(statuses.FILEMQ_SERVER),
     "filemq subscriber": measure_peer(statuses.FILEMQ_SUBSCRIBER),
     "zre peer": measure_zre(statuses.ZRE),
-    "flux broker": flux.measure(statuses.FLUX),
+    "flux broker": flux.measure_broker(statuses.FLUX),
     "norfab broker": norfab.measure_broker(statuses.NORFAB_BROKER),
     "norfab worker": norfab.measure_worker(statuses.NORFAB_WORKER),
     "capture proxy": relay.measure_proxy(

@@ -1,12 +1,33 @@
-"""Measures that all servers have."""
+"""What the pages of all servers have."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from specwire import __version__
 from specwire.runtime.capture.counts import TapCounts
 from specwire.runtime.observe.families import Family, gauge
+from specwire.runtime.observe.view import Column, Table, tabulate
+
+
+def tabulate_taps(taps: Sequence[TapCounts]) -> tuple[Table, ...]:
+    """Return a table of the taps, none where nothing is captured."""
+    if not taps:
+        return ()
+    columns = (
+        Column("tap"),
+        Column("recorded", "count"),
+        Column("written", "count"),
+        Column("dropped", "count"),
+    )
+    rows = tabulate(
+        "Capture",
+        columns,
+        taps,
+        lambda tap: (tap.tap, tap.recorded, tap.written, tap.dropped),
+        empty="",
+    )
+    return (rows,)
 
 
 def about(role: str, protocol: str, up_s: float) -> list[Family]:
@@ -18,7 +39,7 @@ def about(role: str, protocol: str, up_s: float) -> list[Family]:
     return [info, gauge("specwire_uptime_seconds", "Time since the server began.", up_s)]
 
 
-def captured(taps: Iterable[TapCounts]) -> list[Family]:
+def measure_taps(taps: Iterable[TapCounts]) -> list[Family]:
     """Return what the taps have done; nothing where there is none."""
     recorded = Family(
         "specwire_capture_messages_recorded", "counter", "Messages that the tap took.", ("tap",)

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from specwire.runtime.kernel.status import measure
+from specwire.runtime.observe.common import about, measure_taps, tabulate_taps
 from specwire.runtime.observe.families import Family
-from specwire.runtime.observe.metrics.common import about
-from specwire.runtime.observe.metrics.common import captured as measure_taps
-from specwire.runtime.observe.rates import Counted
-from specwire.runtime.observe.subject import Subject
-from specwire.runtime.observe.view import Column, Fact, Health, Node, View, branch, tabulate, word
-from specwire.runtime.observe.views.common import captured
+from specwire.runtime.observe.view import (
+    Column,
+    Counted,
+    Fact,
+    Health,
+    Node,
+    Subject,
+    View,
+    branch,
+    tabulate,
+    word,
+)
 from specwire.runtime.zre import ZrePeer, ZreStatus
 
 PEER_COLUMNS = (
@@ -82,6 +89,6 @@ def view_zre(status: ZreStatus) -> View:
                 lambda one: (one.name, one.uuid, one.endpoint, ", ".join(one.groups), one.silent_s),
                 empty="no peer is known",
             ),
-            *captured(host.captures),
+            *tabulate_taps(host.captures),
         ),
     )

@@ -16,24 +16,22 @@ from specwire.runtime.filemq.status import (
 )
 from specwire.runtime.kernel.status import measure
 from specwire.runtime.log.text import show_peer
+from specwire.runtime.observe.common import about, measure_taps, tabulate_taps
 from specwire.runtime.observe.families import Family
-from specwire.runtime.observe.metrics.common import about
-from specwire.runtime.observe.metrics.common import captured as measure_taps
-from specwire.runtime.observe.rates import Counted
-from specwire.runtime.observe.subject import Subject
 from specwire.runtime.observe.view import (
     Column,
+    Counted,
     Fact,
     Health,
     Node,
     Notice,
+    Subject,
     View,
     branch,
     newest,
     tabulate,
     word,
 )
-from specwire.runtime.observe.views.common import captured
 from specwire.runtime.quantities import show_count, show_octets
 
 CLIENT_COLUMNS = (
@@ -111,7 +109,7 @@ def view_server(status: ServerStatus) -> View:
         tree=branch(status.endpoint, status.publications, lambda published: _publication(published, clients)),
         tables=(
             tabulate("Clients", CLIENT_COLUMNS, clients, _client, empty="no client is connected"),
-            *captured(status.captures),
+            *tabulate_taps(status.captures),
         ),
         notices=_notices(status),
     )
@@ -192,7 +190,7 @@ def view_subscriber(status: SubscriberStatus) -> View:
                 ),
                 empty="no file is under way",
             ),
-            *captured(status.captures),
+            *tabulate_taps(status.captures),
         ),
         notices=_notices(status),
     )

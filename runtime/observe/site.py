@@ -8,14 +8,18 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import logging
+import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
+from specwire.runtime.observe.access import CHALLENGE, is_allowed, is_known_host
 from specwire.runtime.observe.exposition import Exposition
-from specwire.runtime.observe.http.hosts import is_known_host
-from specwire.runtime.observe.http.page import Page
-from specwire.runtime.observe.http.password import CHALLENGE, is_allowed
 from specwire.runtime.observe.view import Health
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -96,3 +100,82 @@ class Site:
     async def _answer_health(self, request: web.Request) -> web.StreamResponse:
         health = self._health()
         return web.Response(text=f"{health.word}\n", status=503 if health.tone == "bad" else 200)
+
+
+FOLDER = Path(__file__).parent / "assets"
+_DANGEROUS = {b"<": b"\\u003c", b">": b"\\u003e", b"&": b"\\u0026"}
+
+
+class Page:
+    """The document around a view.
+
+    Attributes:
+        policy: what a browser may do in it, as ``Content-Security-Policy``.
+    """
+
+    def __init__(self) -> None:
+        style, script = _read("page.css"), _read("page.js")
+        frame = _read("page.html").replace(b"/*style*/", style).replace(b"/*script*/", script)
+        self._before, self._after = frame.split(b"/*view*/")
+        self.policy = "; ".join(
+            (
+                "default-src 'none'",
+                f"script-src '{_digest(script)}'",
+                f"style-src '{_digest(style)}'",
+                "connect-src 'self'",
+                "img-src data:",
+                "base-uri 'none'",
+                "form-action 'none'",
+                "frame-ancestors 'none'",
+            )
+        )
+
+    def fill(self, view: bytes) -> bytes:
+        """Return the document that begins with a view, which is JSON."""
+        for octet, escape in _DANGEROUS.items():
+            view = view.replace(octet, escape)
+        return self._before + view + self._after
+
+
+def _read(name: str) -> bytes:
+    return (FOLDER / name).read_bytes().strip()
+
+
+def _digest(octets: bytes) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(octets).digest()).decode()}"
+
+
+FAULTS = 3
+PER_S = 60.0
+
+
+class FaultsOnly(logging.Filter):
+    """Lets `FAULTS` records through in each `PER_S` seconds.
+
+    A request that is no HTTP is answered with 400, and is no fault of ours: whoever sends such by the thousand must not fill a disk.
+
+    Args:
+        clock: seconds that do not go backwards.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock, self._since, self._told = clock, clock(), 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a record is logged."""
+        error = record.exc_info[1] if record.exc_info else None
+        if record.levelno < logging.ERROR or isinstance(error, HttpProcessingError):
+            return False
+        now = self._clock()
+        if now - self._since >= PER_S:
+            self._since, self._told = now, 0
+        self._told += 1
+        return self._told <= FAULTS
+
+
+def make_logger() -> logging.Logger:
+    """Return the logger that a web server is given: one of ours, so that faults are lines of the server's log."""
+    logger = logging.getLogger(__name__)
+    logger.filters = [FaultsOnly()]
+    return logger
