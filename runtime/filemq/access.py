@@ -5,17 +5,17 @@ keys, lists and passwords from the settings, and decides on subscriptions under 
 permitted if it is one of the client's paths or below one, on path boundaries: ``/foo`` permits
 ``/foo/bar``, but neither ``/foobar`` nor ``/``.
 
-A list of clients is a TOML file with a table for each client. For CURVE each has a public key, as 40
-characters of Z85 or as the path of a ``.key`` file, relative to the list:
+A list of clients is a TOML file with a table for each client. For CURVE each has a public key, as
+40 characters of Z85 or as the path of a ``.key`` file, relative to the list:
 
     [site-b]
     key = "keys/site-b.key"
     paths = ["/photos", "/docs/public"]
 
-A client that will change its key has the other one as ``next-key``, and is admitted with either. For
-PLAIN each has a ``password`` instead, so only the owner may read such a file. A subscriber's password
-comes from a file or the environment, never from a command line, which every user of the machine can
-read.
+A client that will change its key has the other one as ``next-key``, and is admitted with either.
+For PLAIN each has a ``password`` instead, so only the owner may read such a file. A subscriber's
+password comes from a file or the environment, never from a command line, which every user of the
+machine can read.
 """
 
 from __future__ import annotations
@@ -304,7 +304,8 @@ def read_client_security(
 
     Args:
         curve: file of the client's secret key.
-        server_key: the server's public key, or the path of its file; several if it will change its key.
+        server_key: the server's public key, or the path of its file; several if it will change its
+            key.
         password_file: the password is its first line.
         environment: has the password as `PASSWORD_VARIABLE` if there is no file.
 
@@ -363,9 +364,9 @@ def _read_password(file: Path | None, environment: Mapping[str, str]) -> str:
 def origin_of(endpoint: str, security: ClientSecurity) -> str:
     """Return how an inbox knows the server: only the server that sent a file may have it deleted.
 
-    That is its public key, if it has one: the owner of the secret key is that server, wherever it is.
-    Without CURVE it is the endpoint as the user gave it, because nothing else distinguishes two servers
-    that prove nothing. So a server without a key that moves to another endpoint is another server, until
-    `--origin` names the old endpoint.
+    That is its public key, if it has one: the owner of the secret key is that server, wherever it
+    is. Without CURVE it is the endpoint as the user gave it, because nothing else distinguishes two
+    servers that prove nothing. So a server without a key that moves to another endpoint is another
+    server, until `--origin` names the old endpoint.
     """
     return f"curve:{security.server_key}" if isinstance(security, CurveClient) else endpoint

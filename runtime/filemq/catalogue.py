@@ -153,7 +153,7 @@ class PublicationTotals:
 
 
 class ReadingState(msgspec.Struct):
-    """What a reader knows of a file after some chunks; only the reader uses it.
+    """State of the reader of a file after some chunks; only the reader uses it.
 
     Attributes:
         sha1: `hashlib` object over all chunks; None if the digest is not computed on the way.
@@ -165,7 +165,9 @@ class ReadingState(msgspec.Struct):
 
 
 class ReadChunk(msgspec.Struct, frozen=True):
-    """Request: read `size` octets at `offset` of a file. Answered with `Chunk`, or None if the file has changed.
+    """Request: read `size` octets at `offset` of a file.
+
+    Answered with `Chunk`, or None if the file has changed.
 
     Attributes:
         state: of the answer to the request before; None for the first one.

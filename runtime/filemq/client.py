@@ -235,7 +235,7 @@ class ClientEngine(ClientHandler[float, Effects]):
             if connection.subscribing.is_resuming:
                 for order in connection.resuming.give_up():
                     self._disk.add(order)
-                return self._lose(f"the server does not go on with a file: {command.reason}", now)
+                return self._lose(f"the server does not continue a file: {command.reason}", now)
         elif violation is not None:
             return [Log(Refused(command.NAME, str(violation)))]
         return dispatch_to_client(self, command, now)

@@ -1,13 +1,13 @@
 """Codec of FILEMQ peers, the dialect of the C implementation, and `DIALECTS`, all dialects by name.
 
-The messages of the C implementation are those of `specwire.generated.libfilemq`: one frame each, a version of two octets, long names,
-a number in NOM, and a CHEEZBURGER with its content, whose `eof` marks the last one of a file. There is
-no WAT, and a C server sends neither HUGZ nor KTHXBAI.
+The messages of the C implementation are those of `specwire.generated.libfilemq`: one frame each, a
+version of two octets, long names, a number in NOM, and a CHEEZBURGER with its content, whose `eof`
+marks the last one of a file. There is no WAT, and a C server sends neither HUGZ nor KTHXBAI.
 
-The habits are what the C programs were observed to do. A C server stops for good when a chunk is larger than
-the credit that is left. It sends changes of everything that it publishes, whatever was subscribed to, and
-sometimes deletes a file that is still there. A C client writes chunks into the file itself, under any name,
-until an empty chunk, and cannot ask for files that are there already.
+The habits are what the C programs were observed to do. A C server stops for good when a chunk is
+larger than the credit that is left. It sends changes of everything that it publishes, whatever was
+subscribed to, and sometimes deletes a file that is still there. A C client writes chunks into the
+file itself, under any name, until an empty chunk, and cannot ask for files that are there already.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class FilemqCodec:
 
 
 class LibfilemqDialect(Dialect):
-    """What `specwire.generated.libfilemq` says in the commands of FILEMQ v2, and the reverse."""
+    """Conversion between the messages of `specwire.generated.libfilemq` and the commands of FILEMQ v2."""
 
     name = "libfilemq"
     title = "the C implementation"
@@ -104,8 +104,8 @@ class LibfilemqDialect(Dialect):
     def open_dialog(self, role: Role) -> DialogSession:
         """Return an observer of a new peering.
 
-        A dialog's tables go by the names of messages, which are those of the commands; so what this dialect
-        does not have is a violation.
+        A dialog's tables go by the names of messages, which are those of the commands; so what this
+        dialect does not have is a violation.
         """
         return libfilemq.machine.Session(role=role, reading="concurrent")
 

@@ -148,8 +148,8 @@ class Subscribing:
         """Begin the next path.
 
         Returns:
-            the command to send; or the path of which the files must be listed for `ask`; or None if a
-            path is being asked for, or none is left.
+            the command to send; or the path of which the files must be listed for `ask`; or None if
+            a path is being asked for, or none is left.
         """
         if self.asking is not None or not self._paths:
             return None

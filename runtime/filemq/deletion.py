@@ -38,8 +38,8 @@ WITHHELD = (
 class DeletionLimit:
     """Limit on how far deletions reduce the number of files within a window of time.
 
-    Files that come and go do not count, only the difference to the largest number within the window.
-    Once the limit is exceeded, no deletion is allowed as long as one is withheld.
+    Files that come and go do not count, only the difference to the largest number within the
+    window. Once the limit is exceeded, no deletion is allowed as long as one is withheld.
 
     Attributes:
         withheld: deletions that were not allowed. The owner keeps it up to date.
@@ -226,7 +226,7 @@ class Deletions:
                     yield self._withhold(action.connection, name)
 
     def _remove_empty_folders(self, folders: list[str]) -> bool:
-        """Remove a folder, and those that contain it, as far as they are empty; return whether the first is removed."""
+        """Remove a folder, and those that contain it, if they are empty; return whether it is removed."""
         is_removed = False
         while folders:
             *parents, leaf = folders

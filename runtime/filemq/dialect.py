@@ -1,9 +1,9 @@
 """Wire format of a peer behind one interface.
 
 The engines use the commands of FILEMQ v2 as published (the package `specwire.generated.filemq`). A
-`Dialect` converts frames to those commands and back, and observes its own dialog. Another wire format
-of the same protocol, such as that of the C implementation, is a subclass; the engines do not change,
-and never depend on which dialect it is. Other differences in behaviour are data: `Habits`.
+`Dialect` converts frames to those commands and back, and observes its own dialog. Another wire
+format of the same protocol, such as that of the C implementation, is a subclass; the engines do not
+change, and never depend on which dialect it is. Other differences in behaviour are data: `Habits`.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Habits(msgspec.Struct, frozen=True):
     """A server that stops sends KTHXBAI."""
     writes_in_place: bool = False
     """A client writes chunks into the file itself until an empty chunk closes it. So the server closes and
-    deletes a file that it gives up, and sends a new version after a deletion of the old one, whose tail
-    would stay otherwise. A client with the option `WHOLE` does not write in place."""
+    deletes a file that it gives up, and sends a new version after a deletion of the old one, whose
+    tail would stay otherwise. A client with the option `WHOLE` does not write in place."""
     cannot_resync: bool = False
     """A client cannot request the existing files, so it is sent all of them."""
 

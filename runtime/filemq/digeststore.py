@@ -1,16 +1,16 @@
 """Digests of published files, kept from one run of a server to the next.
 
 One SQLite database has the digests of all folders that this user has published, the devices of each
-folder, and which places wait for a confirmation (`FolderState`). Its format, version and the salvage
-of a damaged file are those of the kernel's store (`runtime.kernel.store`). Unlike a store, it has no
-exclusive owner and no thread: several servers may use it at once, and the thread that walks through
-a folder queries it directly.
+folder, and which places wait for a confirmation (`FolderState`). Its format, version and the
+salvage of a damaged file are those of the kernel's store (`runtime.kernel.store`). Unlike a store,
+it has no exclusive owner and no thread: several servers may use it at once, and the thread that
+walks through a folder queries it directly.
 
 The digests save time and nothing more. Any trouble with the database (a full disk, a newer version,
-another program that has it locked) is logged once, and the server continues without it. The database
-cannot make a digest wrong: each has a checksum over itself and the name of its file, and is used only
-for a file in the same state (`Digest.still_holds`). A `fresh` digest is stored with a state that no
-file has, so its file is read again.
+another program that has it locked) is logged once, and the server continues without it. The
+database cannot make a digest wrong: each has a checksum over itself and the name of its file, and
+is used only for a file in the same state (`Digest.still_holds`). A `fresh` digest is stored with a
+state that no file has, so its file is read again.
 
 Folders that were not published for `KEEP_DAYS` are forgotten.
 """
@@ -190,8 +190,8 @@ class StoredDigests:
     """Digests of one publication's files from earlier runs, by virtual name. For one thread.
 
     The digests are loaded at once, and each waits until its file is found. A file in the same state
-    need not be read; a file that cannot be read keeps this digest. Changes are written in batches, so
-    that a server that is killed during its first walk continues near there.
+    need not be read; a file that cannot be read keeps this digest. Changes are written in batches,
+    so that a server that is killed during its first walk continues near there.
 
     Args:
         store: the database; None: nothing is stored.

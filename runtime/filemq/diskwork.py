@@ -141,7 +141,7 @@ class Wrote(OfConnection, frozen=True):
 
 
 class Stored(OfFile, frozen=True):
-    """Outcome of `CompleteFile`: the file is in its place. `copy`: conflict copy of the old version, if any."""
+    """Outcome of `CompleteFile`: the file is in its place; `copy`: conflict copy, if any."""
 
     size: int
     sha1: str

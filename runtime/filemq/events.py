@@ -27,7 +27,8 @@ class FileReceived(LogEvent, frozen=True):
     def describe(self) -> str:
         """Return the text."""
         doubt = "" if self.verified else ", unverified"
-        return f"received {self.path} ({self.size:,} octets, SHA-1 {self.sha1}{doubt}){_describe_copy(self.copy)}"
+        details = f"{self.size:,} octets, SHA-1 {self.sha1}{doubt}"
+        return f"received {self.path} ({details}){_describe_copy(self.copy)}"
 
 
 class FileDeleted(LogEvent, frozen=True):

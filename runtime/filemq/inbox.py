@@ -89,8 +89,8 @@ class Inbox:
 
     Args:
         folder: the folder. Files are kept below it under their full virtual names.
-        sync: wait for the disk before a file is put into its place. Otherwise a loss of power (not a
-            kill) may leave an incomplete file.
+        sync: wait for the disk before a file is put into its place. Otherwise a loss of power (not
+            a kill) may leave an incomplete file.
         rules: settings.
         repeats: at each listing the server repeats which files it has withdrawn.
         origin: name in the inbox of the server that sends files now; empty: an unknown server.

@@ -19,8 +19,8 @@ reads:
   again.
 - The rest of a file that was asked for may come first on a connection, and continues that file.
 
-A file that can be resumed, and is worth it, is kept when the connection ends (`KeepFile`). A renamed file
-comes as its end alone (see `RENAMES`).
+A file that can be resumed, and is worth it, is kept when the connection ends (`KeepFile`). A
+renamed file comes as its end alone (see `RENAMES`).
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class GapError(Exception):
 
 
 class Announced(NamedTuple):
-    """What the headers of a chunk say of the file; None or False if they do not say it.
+    """Headers of a chunk about its file; None or False if a header is absent.
 
     Attributes:
         mode: permission bits.
@@ -95,7 +95,7 @@ class Arriving:
 
     Attributes:
         size: as announced.
-        is_broken: what still comes of it is discarded.
+        is_broken: its further chunks are discarded.
         is_kept: the disk keeps it when the connection ends.
     """
 
@@ -128,8 +128,8 @@ class Resuming:
         """Return the commands that ask for the rest of a file, the last one for the file itself.
 
         Only the first listing of a connection is used, because later the file may be arriving. With
-        `PRUNE` the server reports a file that is no longer published. A file that no path covers is of
-        no use.
+        `PRUNE` the server reports a file that is no longer published. A file that no path covers is
+        of no use.
         """
         is_first, self._is_listed = not self._is_listed, True
         if unfinished is None or not is_first or not self._is_possible:
@@ -293,7 +293,7 @@ class Intake:
         if file.is_broken:
             return []
         if command.offset != file.received:
-            return self._break(file, f"goes on at offset {command.offset}, not at {file.received}")
+            return self._break(file, f"continues at offset {command.offset}, not at {file.received}")
         if command.chunk:
             file.received += len(command.chunk)
             if file.size is not None and file.received > file.size:

@@ -1,9 +1,9 @@
 """Index of one publication: its files with their digests, and the changes that a look at them means.
 
-A file whose state is as before is not read again, also if an earlier run read it. A file that cannot
-be read keeps its last known content. A file that changes while it is read is skipped: its writer
-causes the next notification. A file that is still growing is read when it has not changed for a
-while (`GrowingFiles`).
+A file whose state is as before is not read again, also if an earlier run read it. A file that
+cannot be read keeps its last known content. A file that changes while it is read is skipped: its
+writer causes the next notification. A file that is still growing is read when it has not changed
+for a while (`GrowingFiles`).
 
 A name that does not fit the protocol, and anything but a regular file, is reported once. An empty
 folder is listed like a file without content.

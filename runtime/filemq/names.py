@@ -1,4 +1,4 @@
-"""Virtual names: what a file and a subscription may be called, which subscription covers a file, and ignore patterns.
+"""Virtual names of files and subscriptions, and ignore patterns.
 
 FILEMQ v2 names a file by its full virtual path, such as ``/photos/2013/a.jpg``, in a string of at
 most 255 octets. The specification says nothing about hostile names, so the rule is ours: a name is

@@ -3,26 +3,26 @@
 Rules of FILEMQ v2:
 
 - Content is sent against credit, exact to the octet: a chunk has at most what is left.
-- Chunks of one file are consecutive: nothing else is sent between the first chunk and the end of a file. A
-  file that changes meanwhile begins again at offset 0. If it has done so `MAX_RESTARTS` times, the files that
-  wait are sent first.
+- Chunks of one file are consecutive: nothing else is sent between the first chunk and the end of a
+  file. A file that changes meanwhile begins again at offset 0. If it has done so `MAX_RESTARTS`
+  times, the files that wait are sent first.
 
-The specification does not define how a file ends. Here an empty chunk at offset = size ends it, and the headers
-of every chunk have `size` and `sha-1`, so that the client can verify the file.
+The specification does not define how a file ends. Here an empty chunk at offset = size ends it, and
+the headers of every chunk have `size` and `sha-1`, so that the client can verify the file.
 
-A client that writes in place (see `Habits`) needs more: a file that is given up is ended by an empty chunk and
-deleted, and a new version follows a deletion of the old one.
+A client that writes in place (see `Habits`) needs more: a file that is given up is ended by an
+empty chunk and deleted, and a new version follows a deletion of the old one.
 
-A file with the content of one that was withdrawn a moment ago was renamed: it is sent as its end alone to a client
-that keeps deleted files (`RENAMES`).
+A file with the content of one that was withdrawn a moment ago was renamed: it is sent as its end
+alone to a client that keeps deleted files (`RENAMES`).
 
-A file of which the client holds the beginning (`Beginning`) is sent first, and from there on if the published file
-begins like this.
+A file of which the client holds the beginning (`Beginning`) is sent first, and from there on if the
+published file begins like this.
 
 A listing (`LIST`) has no content, and goes out before the changes that wait.
 
-One story per client sends everything. It suspends while there is nothing to send, no credit, or no room in the
-client's socket, and for each chunk that is read, so a slow client takes little memory.
+One story per client sends everything. It suspends while there is nothing to send, no credit, or no
+room in the client's socket, and for each chunk that is read, so a slow client takes little memory.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Transfer(msgspec.Struct):
 
 @dataclass(eq=False)
 class Outflow:
-    """What is sent to one client.
+    """Sender of everything that one client gets.
 
     Attributes:
         dialog: watches the dialog; refuses a command that must not be sent now.
@@ -101,7 +101,8 @@ class Outflow:
         credit: octets of content that may be sent.
         octets_sent: content that was sent.
         sent_at: time of the last command.
-        attributes: the client asks for modes and modification times of files, and for empty folders.
+        attributes: the client asks for modes and modification times of files, and for empty
+            folders.
         renames: the client can restore the content of a file that was deleted a moment ago.
         ended: nothing is sent any more.
         waits_for: what the story waits for; empty while it reads or sends.
@@ -149,7 +150,8 @@ class Outflow:
     def queue_deletions(self, names: Iterable[str]) -> None:
         """Send these deletions before everything else, except that of the file that is being sent.
 
-        None of them is published, so they harm nothing that waits, and what replaces one must come later.
+        None of them is published, so they harm nothing that waits, and what replaces one must come
+        later.
         """
         for name in reversed([*names]):
             if not self._is_sending(name):
@@ -327,7 +329,8 @@ class Outflow:
     def _wait_until_settled(self, transfer: Transfer) -> Story:
         """Begin again with a file that could not be read as it was published.
 
-        If it is still published like this, it is being written or cannot be read, and is read again later.
+        If it is still published like this, it is being written or cannot be read, and is read again
+        later.
         """
         if self.files.find(transfer.entry.name) is transfer.entry:
             self.waits_for = "the file, which cannot be read"

@@ -2,10 +2,12 @@
 
 Rules of FILEMQ v2:
 
-- A command that the dialog does not allow is answered with RTFM, a malformed one with WAT, and ends the peering.
-- A refused subscription is answered with SRSLY. Later commands of this client are ignored, until an OHAI begins
-  another peering. A sum of credit that does not fit 64 bits is refused in the same way.
-- Every command is a sign of life. A HUGZ is answered, and sent if nothing else was sent for a while.
+- A command that the dialog does not allow is answered with RTFM, a malformed one with WAT, and ends
+  the peering.
+- A refused subscription is answered with SRSLY. Later commands of this client are ignored, until an
+  OHAI begins another peering. A sum of credit that does not fit 64 bits is refused in the same way.
+- Every command is a sign of life. A HUGZ is answered, and sent if nothing else was sent for a
+  while.
 
 `outflow` sends the files.
 """
@@ -184,7 +186,7 @@ class Peering(ServerHandler[float, Story]):
             yield from self.end(answer, f"sent a malformed message ({answer.NAME})", now)
 
     def stop(self, now: float) -> Effects:
-        """Say goodbye, unless SRSLY has ended the dialog, or the dialect has no word for it."""
+        """Say goodbye, unless SRSLY has ended the dialog, or servers of this dialect do not."""
         reason = "the server stops"
         if self.refused or not self._terms.habits.server_says_goodbye:
             yield from self.drop(reason)
@@ -243,7 +245,7 @@ class Peering(ServerHandler[float, Story]):
             yield Wait(("life", self.peer), due)
 
     def _refuse(self, name: str, reason: str, now: float) -> Story:
-        """Refuse what the client asked for (FILEMQ v2, "The ICANHAZ-OK Command"), and ignore it from now on."""
+        """Refuse a request (FILEMQ v2, "The ICANHAZ-OK Command"), and ignore the client from now on."""
         yield self.outflow.send(Srsly(reason=cut_reason(f"{name} {reason}")), now)
         self.refused = True
         self._caches.clear()

@@ -2,8 +2,8 @@
 
 Files that arrived in one batch wait in the inbox's own folder. So the disk is awaited once for all,
 while the next batch is written, and still no file is in its place before it is on the disk. What a
-file replaces is kept first (`trash`). Mode and modification time are set, and the journal is written
-once for all, before the first rename: a file in its place is always known.
+file replaces is kept first (`trash`). Mode and modification time are set, and the journal is
+written once for all, before the first rename: a file in its place is always known.
 
 A file system writes one record to its journal for all files that wait for it at the same time. So
 files are synced from several threads, and share the wait.

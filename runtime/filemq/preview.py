@@ -1,8 +1,8 @@
 """Dry run of a subscriber: the files that a server lists, compared with an inbox.
 
-`list_files` connects, asks for each path with the option `LIST` (see `resync`), and says goodbye. It
-subscribes to nothing, grants no credit and gets no content. A server that does not know the option
-answers ICANHAZ-OK and sends nothing. To notice that, the client sends a HUGZ after the first
+`list_files` connects, asks for each path with the option `LIST` (see `resync`), and says goodbye.
+It subscribes to nothing, grants no credit and gets no content. A server that does not know the
+option answers ICANHAZ-OK and sends nothing. To notice that, the client sends a HUGZ after the first
 ICANHAZ-OK: a server that lists files sends the first command of the listing before it answers. The
 client also ends when a server makes no progress for the time `expiry`.
 
@@ -146,7 +146,8 @@ def preview(
 def would_withhold(deleted: set[str], held: HeldFiles, paths: Paths, rules: InboxRules) -> bool:
     """Return whether the limit on deletions would withhold some of these.
 
-    As long as a deletion is withheld, further ones are. The server decides again about those under the paths.
+    As long as a deletion is withheld, further ones are. The server decides again about those under
+    the paths.
     """
     if not deleted or rules.accept_deletions:
         return False

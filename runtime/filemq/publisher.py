@@ -1,4 +1,4 @@
-"""The FILEMQ server as an asyncio service: a host for the engine of `server`, with published folders and readers."""
+"""FILEMQ server as an asyncio service: a host for its engine, with published folders and readers."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ class FilemqServer(Service):
         chunk_octets: the largest chunk of content.
         timers: seconds by name (``heartbeat``, ``expiry``) in place of the profile's.
         rescan_s: how often the folders are walked besides the notifications.
-        authorise: returns the reason to refuse a subscription, by client's name and path; None allows it.
+        authorise: returns the reason to refuse a subscription, by client's name and path; None
+            allows it.
         security: how clients authenticate.
         clients: the admitted clients and their paths; None: all that know the server's CURVE key.
         insecure: listen beyond this machine even without CURVE.
@@ -72,8 +73,8 @@ class FilemqServer(Service):
         endpoint: the endpoint as bound, once started.
 
     Raises:
-        ValueError: publications overlap, the endpoint is none, the protocol is unknown, or `clients` do not fit
-            `security`.
+        ValueError: publications overlap, the endpoint is none, the protocol is unknown, or
+            `clients` do not fit `security`.
     """
 
     def __init__(
@@ -164,10 +165,12 @@ class FilemqServer(Service):
     def replace_clients(self, clients: Clients) -> None:
         """Admit these clients instead of the present list, and refuse what is not allowed any more.
 
-        A client that is not in the new list, or has a subscription that it may not have now, is sent SRSLY.
+        A client that is not in the new list, or has a subscription that it may not have now, is
+        sent SRSLY.
 
         Raises:
-            ValueError: the server has no list, or this one does not fit how clients prove themselves.
+            ValueError: the server has no list, or this one does not fit how clients prove
+                themselves.
         """
         if self._clients is None:
             raise ValueError("this server has no list of clients")

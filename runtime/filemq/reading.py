@@ -1,20 +1,22 @@
-"""Reading of files: SHA-1 digests with the state of the file, and the content that a server's engine requests.
+"""Reading of files: SHA-1 digests, and the content that a server's engine requests.
 
 The state of a file is its size, modification time, inode, and the time of the last change of any of
 these (ctime). While all are the same, the file is not read again. Programs that copy files set the
 modification time, but cannot set ctime. File systems count time in steps of some milliseconds, old
 ones of two seconds, so a file that is written again right after it was read may keep its times. A
-digest that was taken so soon after the last change is `fresh`: the file is read again when its digest
-is needed next.
+digest that was taken so soon after the last change is `fresh`: the file is read again when its
+digest is needed next.
 
-`FileReader` opens a file for each request. The file must be in the state that the catalogue has when
-the octets have been read. If this proves nothing (the digest is `fresh`, or something happened to the
-file that its size and times do not show), the SHA-1 of all octets must be the announced one before
-the last chunk is sent. So a client never gets the end of a file that is a mixture of two versions.
+`FileReader` opens a file for each request. The file must be in the state that the catalogue has
+when the octets have been read. If this proves nothing (the digest is `fresh`, or something happened
+to the file that its size and times do not show), the SHA-1 of all octets must be the announced one
+before the last chunk is sent. So a client never gets the end of a file that is a mixture of two
+versions.
 
 Small chunks are read at once. Others are read in a thread, and so is the end of a large file, which
 may have to be digested. The beginning of a file may have gigabytes: its digest is computed piece by
-piece, so that the checks of many clients take turns, and a cancelled one ends with the current piece.
+piece, so that the checks of many clients take turns, and a cancelled one ends with the current
+piece.
 """
 
 from __future__ import annotations

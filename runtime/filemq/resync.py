@@ -7,23 +7,25 @@ last asks for RESYNC. A name too long for an entry is omitted, and its file is s
 
 The other options are ours, and other peers ignore them:
 
-    PRUNE=1     delete what the cache names and the publication no longer has. It is asked for, because
-                a cache may list files of another origin.
-    WHOLE=1     the client moves files to their places when they are complete; others write in place.
-    INSIDE      marks of the folders that contain the inbox, which only this machine can compare. A server
-                that publishes one of them refuses the subscription: it would send copies of copies.
-    RESUME=size:sha-1   the client holds so much of this file. If the file still begins so, the server
-                sends the rest first, from this offset; otherwise all of it.
-    ATTRIBUTES=1    the client asks for the headers `mode` (four octal digits) and `mtime` (nanoseconds
-                since 1970) of each file, and for empty folders. Their names end with a slash.
-    RENAMES=1   the client keeps deleted files for a while. A file with the content of one that was
-                just withdrawn is then sent as its end alone (offset = size), with the header
-                `renamed`. A client that has lost the content asks again without this option.
-    LIST=1      the client asks which files are published under the path. This is no subscription. Each
-                file, and with ATTRIBUTES each empty folder, is sent as its end alone (offset = size,
-                an empty chunk), without credit. The header `left` says how many commands of the listing
-                may follow. The last one names the path, with `left` = 0 and no digest, so an empty
-                listing ends too. A newer request replaces a listing that has not ended.
+    PRUNE=1     delete what the cache names and the publication no longer has. It is asked for,
+    because
+                a cache may list files of another origin. WHOLE=1     the client moves files to
+                their places when they are complete; others write in place. INSIDE      marks of the
+                folders that contain the inbox, which only this machine can compare. A server that
+                publishes one of them refuses the subscription: it would send copies of copies.
+                RESUME=size:sha-1   the client holds so much of this file. If the file still begins
+                so, the server sends the rest first, from this offset; otherwise all of it.
+                ATTRIBUTES=1    the client asks for the headers `mode` (four octal digits) and
+                `mtime` (nanoseconds since 1970) of each file, and for empty folders. Their names
+                end with a slash. RENAMES=1   the client keeps deleted files for a while. A file
+                with the content of one that was just withdrawn is then sent as its end alone
+                (offset = size), with the header `renamed`. A client that has lost the content asks
+                again without this option. LIST=1      the client asks which files are published
+                under the path. This is no subscription. Each file, and with ATTRIBUTES each empty
+                folder, is sent as its end alone (offset = size, an empty chunk), without credit.
+                The header `left` says how many commands of the listing may follow. The last one
+                names the path, with `left` = 0 and no digest, so an empty listing ends too. A newer
+                request replaces a listing that has not ended.
 
 A server accepts RESUME from a client that is subscribed to the file already. So the request grants
 nothing, is no subscription, and cannot be refused. Only a file that was announced with size and

@@ -74,7 +74,8 @@ class SendQueue:
     def put(self, name: str, operation: Operation, *, replaces: bool) -> None:
         """Queue the newest operation on `name`, at the end.
 
-        If the client may have an old version, that stays so when a later operation replaces an earlier one.
+        If the client may have an old version, that stays so when a later operation replaces an
+        earlier one.
         """
         replaced = self._drop(name)
         self._later[name] = share(operation, replaces or replaced)
@@ -84,7 +85,8 @@ class SendQueue:
     def put_first(self, name: str, operation: Operation) -> None:
         """Queue an operation that must come before everything else.
 
-        The client may have a file that is deleted, so a creation that replaces the deletion replaces a version.
+        The client may have a file that is deleted, so a creation that replaces the deletion
+        replaces a version.
         """
         replaced = self._drop(name)
         self._earlier[name] = share(operation, replaced or operation is Operation.DELETE)

@@ -1,9 +1,10 @@
-"""The server's engine: what a FILEMQ server does with each event, without I/O.
+"""Engine of a FILEMQ server, without I/O.
 
-It has a `Peering` for each client that began with OHAI. A client without one gets no state: OHAI begins a peering,
-anything else is answered with RTFM.
+It has a `Peering` for each client that began with OHAI. A client without one has no state: OHAI
+begins a peering, and anything else is answered with RTFM.
 
-The files are part of the state: `Noticed` brings lists of changes, and subscribed clients are sent them.
+The files are part of the state: `Noticed` brings lists of changes, and subscribed clients are sent
+them.
 """
 
 from __future__ import annotations
@@ -182,7 +183,7 @@ def send_files(peering: Peering) -> Story:
 
 
 def answer_malformed(state: ServerState, event: MessageMalformed, peering: Peering | None) -> Story:
-    """Answer what is no command (FILEMQ v2, "Protocol Signature", "The WAT Command"): with RTFM, WAT or nothing."""
+    """Answer malformed frames (FILEMQ v2, "Protocol Signature", "The WAT Command"): RTFM, WAT or nothing."""
     peer, error = event.peer, event.error
     name = error.message_name if isinstance(error, DecodeError) and error.message_name else "a message"
     yield Log(Refused(name, str(error), peer.routing_id.hex()))

@@ -103,7 +103,7 @@ class Counters(msgspec.Struct):
             self.resyncs += 1
 
     def count_event(self, event: LogEvent) -> None:
-        """Count what an event stands for."""
+        """Count an event."""
         match event:
             case FileReceived() | FileSent():
                 self.files += 1
@@ -242,8 +242,8 @@ class ClientStatus(msgspec.Struct, frozen=True):
 class ServerStatus(msgspec.Struct, frozen=True, tag="server", tag_field="role"):
     """A server.
 
-    Clients are not told apart in metrics: their routing ids are new with each connection, and each would
-    be another series.
+    Clients are not told apart in metrics: their routing ids are new with each connection, and each
+    would be another series.
     """
 
     endpoint: str

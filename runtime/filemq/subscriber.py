@@ -65,8 +65,8 @@ class FilemqClient(Service):
         security: how this client proves its identity, and which server it expects.
         rules: settings of the inbox: how much may be deleted at once, and how long it is kept.
         origin: name of the server in the inbox, instead of its public key or endpoint.
-        preserve: give files the modes and modification times that they have at the server, and create
-            empty folders.
+        preserve: give files the modes and modification times that they have at the server, and
+            create empty folders.
         on_event: called with each event.
 
     Attributes:

@@ -3,8 +3,8 @@
 There is one at a time, because a server sends one file at a time. Complete files that are not in
 their places yet are in the same folder. All have names such as ``unfinished-7``, which say nothing
 of the file. A file that must survive has a note beside it, ``unfinished-7.name``, with its virtual
-name as JSON: a note that a kill or a full disk truncated is not valid JSON, and a shorter name could
-belong to another file. Small files have no note.
+name as JSON: a note that a kill or a full disk truncated is not valid JSON, and a shorter name
+could belong to another file. Small files have no note.
 
 The next run continues with the file that has a note, and removes all others. It reads what an
 earlier run wrote before it appends, so the digest is always that of the octets on the disk.
@@ -109,7 +109,7 @@ class UnfinishedFile:
         self.size += len(chunk)
 
     def keep(self, name: str) -> None:
-        """Write the note of the file `name`, so that the next run can continue, if the disk has room for it."""
+        """Write the note of the file `name`, if the disk has room, so that the next run can continue."""
         if self.name == name and not self.kept:
             with suppress(OSError):
                 write_note(self._folder, self._number, name)
@@ -127,7 +127,7 @@ class UnfinishedFile:
         return Unfinished(self.name, self.size, sha1)
 
     def finish(self, sha1: str, *, verified: bool) -> CompletedFile:
-        """Hand over the file, which has the digest `sha1`. Call `forget_completed` when it is in its place."""
+        """Hand over the file, which has this digest. Call `forget_completed` when it is in its place."""
         completed = CompletedFile(leaf_of(self._number), self._descriptor, sha1, verified)
         if self.kept:
             self._noted.append(self._number)

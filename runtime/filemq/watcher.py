@@ -4,9 +4,9 @@ Notifications of the system (`inotify`) report changes at once, but may be lost:
 system overflows, a folder is filled before it is watched, a network file system sends none. So a
 folder is also walked at a `WalkPace`, and the walks find every change.
 
-Notifications end with the folder that was watched. When it is back, or another one has its place, it
-is watched again. At the system's limit of watches, that is logged once, the folder is walked more
-often, and watching is tried again from time to time.
+Notifications end with the folder that was watched. When it is back, or another one has its place,
+it is watched again. At the system's limit of watches, that is logged once, the folder is walked
+more often, and watching is tried again from time to time.
 
 One separate thread looks at all folders, one look after the other. The changes are applied on the
 event loop.
@@ -53,7 +53,8 @@ class Watcher:
     """Watcher of the publications of one server.
 
     Args:
-        on_changes: called on the event loop with a publication and at most `CHANGES_AT_A_TIME` changes.
+        on_changes: called on the event loop with a publication and at most `CHANGES_AT_A_TIME`
+            changes.
         rescan_s: longest time between two walks, and between two attempts to watch.
         longest_name_octets: longest name of a published file.
     """
@@ -243,8 +244,8 @@ class FolderWatcher:
 class WalkPace:
     """Times of the walks through a folder: regularly, and soon after notifications. In seconds.
 
-    One walk follows every burst of notifications. The longer the last walk took, the longer the next
-    one waits for further notifications, so that walking takes at most a tenth of the time.
+    One walk follows every burst of notifications. The longer the last walk took, the longer the
+    next one waits for further notifications, so that walking takes at most a tenth of the time.
 
     Args:
         rescan_s: longest time between two walks.

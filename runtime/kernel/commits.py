@@ -1,8 +1,9 @@
 """Records on their way to a store, and what an engine does once they are durable.
 
-Nothing is acknowledged, sent or passed on before its record is durable. A story yields a `Commit` and is
-resumed with the outcome; `RecordWriter` is the host's part of it. NORFAB's engines have no stories: they
-leave two continuations in `PendingCommits`, `then` for a durable record and `otherwise` for a failed one.
+Nothing is acknowledged, sent or passed on before its record is durable. A story yields a `Commit`
+and is resumed with the outcome; `RecordWriter` is the host's part of it. NORFAB's engines have no
+stories: they leave two continuations in `PendingCommits`, `then` for a durable record and
+`otherwise` for a failed one.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
 class Commit(msgspec.Struct, frozen=True, gc=False):
     """Effect: commit these records together or not at all.
 
-    The host reports the outcome with a `Committed` event. NORFAB's hosts call `stored` and `not_stored`
-    of the engine.
+    The host reports the outcome with a `Committed` event. NORFAB's hosts call `stored` and
+    `not_stored` of the engine.
 
     Attributes:
         ticket: grows with each commit of an engine.
@@ -101,7 +102,7 @@ class PendingCommits:
         otherwise: Callable[[str], None],
         refusable: bool = False,
     ) -> None:
-        """Emit a `Commit`; call `then` when it is durable, or `otherwise` with the reason when it has failed."""
+        """Emit a `Commit`; call `then` when it is durable, or `otherwise` with the reason of its failure."""
         self.ticket += 1
         self._pending[self.ticket] = (then, otherwise)
         self._effects.append(Commit(self.ticket, records, refusable))

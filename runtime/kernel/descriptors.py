@@ -15,7 +15,7 @@ def descriptor_limit() -> int:
 
 
 def raise_descriptor_limit(warn: Callable[[str], None] | None = None) -> None:
-    """Raise the soft limit of this process to the hard one; call `warn` if that is below `LOW_DESCRIPTOR_LIMIT`.
+    """Raise the soft limit of this process to the hard one; call `warn` if it is still low.
 
     Every server calls this at its start. Its child processes inherit the limit.
     """

@@ -1,10 +1,11 @@
 """Engine contract, and `StoryEngine`, which makes an engine of stories.
 
-An *engine* is a peer without I/O: events and the time in, effects out. It has no socket, file, thread,
-clock or randomness, so tests drive it directly, and a simulator runs many of them under one clock.
+An *engine* is a peer without I/O: events and the time in, effects out. It has no socket, file,
+thread, clock or randomness, so tests drive it directly, and a simulator runs many of them under one
+clock.
 
-A *story* is a generator that yields effects. It handles one event from beginning to end, including the
-waits in between:
+A *story* is a generator that yields effects. It handles one event from beginning to end, including
+the waits in between:
 
     def post(state: Broker, peer: PeerId, post: Post) -> Story:
         job = state.jobs.add(post, owner=peer)
@@ -13,17 +14,18 @@ waits in between:
             return
         yield Send(peer, Response(job.uuid, 202))
 
-State is dataclasses, and a story gets the state that it reads and changes. No story gets the engine:
-it begins, wakes and cancels others by effects.
+State is dataclasses, and a story gets the state that it reads and changes. No story gets the
+engine: it begins, wakes and cancels others by effects.
 
 Surprises:
 
-- A story runs until it suspends or ends, and no other story runs meanwhile. So the effects of one story
-  are in its order, and state changes only at suspensions.
+- A story runs until it suspends or ends, and no other story runs meanwhile. So the effects of one
+  story are in its order, and state changes only at suspensions.
 - A story that is begun or woken runs after the current one, in the order of `Fork` and `Wake`.
-- A cancelled story is closed (`GeneratorExit`). Its ``finally`` blocks may change state, but not yield.
-- The story of a `Called` answers the call itself. When it ends without a `Return`, the caller gets an
-  `UnansweredError`.
+- A cancelled story is closed (`GeneratorExit`). Its ``finally`` blocks may change state, but not
+  yield.
+- The story of a `Called` answers the call itself. When it ends without a `Return`, the caller gets
+  an `UnansweredError`.
 - Commits are resumed in the order of their tickets, because the store commits in this order. Only a
   commit that failed may come earlier.
 """
@@ -95,7 +97,8 @@ class PackageCodec:
 
     Args:
         limits: of the package's `decode`: `max_frames` and `max_octets`. A listener keeps the first
-            frames of a message only, so a limit on frames is smaller than `ListenerSettings.max_frames`.
+            frames of a message only, so a limit on frames is smaller than
+            `ListenerSettings.max_frames`.
     """
 
     def __init__(self, package: Any, **limits: int) -> None:
@@ -139,7 +142,8 @@ class StoryEngine:
     """Engine in which each event begins a story.
 
     Args:
-        react: returns the story for an event. `Committed`, `Answered` and `Tick` are not passed to it.
+        react: returns the story for an event. `Committed`, `Answered` and `Tick` are not passed to
+            it.
     """
 
     def __init__(self, react: Callable[[Event], Story]) -> None:

@@ -1,14 +1,16 @@
 """Host: runs one engine on asyncio, with sockets, a store, a clock and the calls of a program.
 
-A host queues what happens as events. A *turn* takes the events to the engine, one by one, and performs the
-effects of each in order: at most `STEPS` of both per iteration of the event loop. All messages of a wake-up
-are one turn, and the answers to peers of a listener leave together at its end. What happens while effects
-are performed (a peer turns out to be gone) is the next event.
+A host queues what happens as events. A *turn* takes the events to the engine, one by one, and
+performs the effects of each in order: at most `STEPS` of both per iteration of the event loop. All
+messages of a wake-up are one turn, and the answers to peers of a listener leave together at its
+end. What happens while effects are performed (a peer turns out to be gone) is the next event.
 
-Back-pressure: a host stops receiving while more than `MAX_PENDING` events and effects wait, or more octets
-wait for the disk than allowed. Then ZeroMQ's queues fill and hold the peers back. `call` waits meanwhile.
+Back-pressure: a host stops receiving while more than `MAX_PENDING` events and effects wait, or more
+octets wait for the disk than allowed. Then ZeroMQ's queues fill and hold the peers back. `call`
+waits meanwhile.
 
-A host is *new*, *starting*, *running*, *stopping* or *stopped*, and `stop` may be called in each state.
+A host is *new*, *starting*, *running*, *stopping* or *stopped*, and `stop` may be called in each
+state.
 """
 
 from __future__ import annotations

@@ -62,9 +62,10 @@ class Service:
 
 
 class Tasks:
-    """Background work of a service, for which nobody waits.
+    """Background work of a service.
 
-    The event loop's exception handler gets what fails, so that no service goes on silently without a part.
+    The event loop's exception handler gets what fails, so that no service continues silently
+    without a part.
 
     Args:
         service: name for error messages.
@@ -141,8 +142,9 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that a host opens for its engine.
 
     Attributes:
-        listeners: by the name of the socket. One guard admits the clients of all of them, so those with
-            PLAIN or CURVE have equal `names`, `any_key` and `passwords`; other settings raise ValueError.
+        listeners: by the name of the socket. One guard admits the clients of all of them, so those
+            with PLAIN or CURVE have equal `names`, `any_key` and `passwords`; other settings raise
+            ValueError.
         connections: settings of every `Connect`.
         store: None for an engine that emits no `Commit`.
         handlers: function that performs an `Ask`, by the type of the request.

@@ -1,18 +1,18 @@
 """Simulator: a host for many engines, under one virtual clock and without sockets.
 
-It performs the effects of `specwire.runtime.kernel.host` and calls the engines with the same events, so
-an engine cannot notice the difference. One seed gives one run. It does what networks and disks may do within
-what ZeroMQ and the store allow:
+It performs the effects of `specwire.runtime.kernel.host` and calls the engines with the same
+events, so an engine cannot notice the difference. One seed gives one run. It does what networks and
+disks may do within what ZeroMQ and the store allow:
 
-- Messages of one connection arrive in order, each after a random delay. Messages of different connections
-  overtake each other.
-- A message is lost only with its connection: everything on the way is lost, and the side that connected gets
-  `PeerDisconnected`. The listener gets it after its next message to this peer.
+- Messages of one connection arrive in order, each after a random delay. Messages of different
+  connections overtake each other.
+- A message is lost only with its connection: everything on the way is lost, and the side that
+  connected gets `PeerDisconnected`. The listener gets it after its next message to this peer.
 - A commit fails, or takes its time. Tickets become durable in order, in a database in memory.
 
-Every message is encoded and decoded on its way. A peer that awaits room gets some part of it, later.
-`Commit.refusable` and `StoreFailing` are not simulated (every commit waits for the disk), nor is
-`PauseReceiving`.
+Every message is encoded and decoded on its way. A peer that awaits room gets some part of it,
+later. `Commit.refusable` and `StoreFailing` are not simulated (every commit waits for the disk),
+nor is `PauseReceiving`.
 """
 
 from __future__ import annotations
@@ -193,7 +193,8 @@ class Simulator:
 
         Args:
             listeners: endpoint of each listener, by the name of the socket.
-            handlers: perform an `Ask`, by the type of the request; HandlerError and OSError are failures.
+            handlers: perform an `Ask`, by the type of the request; HandlerError and OSError are
+                failures.
             store: where it commits; that of the engine before for one that starts again.
         """
         node = SimulatedNode(name, engine, codec, listeners or {}, handlers or {}, store)

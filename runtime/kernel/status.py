@@ -1,14 +1,15 @@
 """Status: one struct per peer, which is the only source of what is shown about it.
 
-A peer's status is a msgspec struct. ``specwire … status`` prints it, as JSON or as text. A field that is
-also a metric carries a `Measure`:
+A peer's status is a msgspec struct. ``specwire … status`` prints it, as JSON or as text. A field
+that is also a metric carries a `Measure`:
 
     class ZreStatus(msgspec.Struct):
         messages_in: Annotated[int, Measure("counter", "Messages received.")]
         peers: Annotated[tuple[RemoteStatus, ...], Measure("gauge", "Known peers.")]
 
-`measure` turns these fields into the families that ``--metrics`` exports, with those of the structs that
-are fields or elements of fields. The elements are added up, unless `Measure.by` tells them apart.
+`measure` turns these fields into the families that ``--metrics`` exports, with those of the structs
+that are fields or elements of fields. The elements are added up, unless `Measure.by` tells them
+apart.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ from specwire.runtime.observe.families import Family, Histogram, Kind
 class Measure(msgspec.Struct, frozen=True):
     """Marks a field of a status as a metric.
 
-    The value of a field is a number, a `Distribution`, a struct or None (1 or 0), or something with a
-    length. With a `label` it is a mapping to numbers, or the member of an enumeration that is 1.
+    The value of a field is a number, a `Distribution`, a struct or None (1 or 0), or something with
+    a length. With a `label` it is a mapping to numbers, or the member of an enumeration that is 1.
 
     Attributes:
         kind: ``counter`` only grows, ``gauge`` does not, ``histogram`` is a `Distribution`.

@@ -1,7 +1,9 @@
-"""A password for the page and the metrics, where other users of the machine are not to read them.
+"""Access to the page and the metrics: a password, the host that a request names, and limits on connections.
 
-It comes as HTTP's Basic (under any name; browsers ask for it) or as a Bearer token, and nothing is encrypted: it keeps out
-others on this machine, and is no way to open the page to a network.
+The password comes as HTTP's Basic (under any name; browsers ask for it) or as a Bearer token.
+Nothing is encrypted: it keeps out other users of this machine, and does not make the page safe on a
+network. On loopback a request must name an address or ``localhost``, so that a page elsewhere
+cannot have a browser read this one under its own name.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from aiohttp.web_protocol import RequestHandler
 from specwire.runtime.observe.place import is_loopback
 
 SHORTEST = 12
-"""Characters: nobody is kept from trying."""
+"""Characters. The number of attempts is not limited."""
 
 MAX_OCTETS = 4096
 CHALLENGE = 'Basic realm="specwire", charset="UTF-8"'
@@ -46,14 +48,14 @@ def read_password(file: Path) -> str:
         raise ValueError(f"the password in {file} can be read by others: chmod 600 it, and choose another")
     if len(line) < SHORTEST:
         raise ValueError(
-            f"the password in {file} has {len(line)} characters, and {SHORTEST} are wanted: "
+            f"the password in {file} has {len(line)} characters, and {SHORTEST} are required: "
             f"head -c 18 /dev/urandom | base64 makes one"
         )
     return line
 
 
 def is_allowed(header: str, password: str) -> bool:
-    """Whether a request that says ``Authorization: header`` knows the password."""
+    """Return whether the header ``Authorization`` of a request has the password."""
     scheme, _, said = header.partition(" ")
     match scheme.lower():
         case "bearer":
@@ -69,7 +71,7 @@ def is_allowed(header: str, password: str) -> bool:
 
 
 def is_known_host(header: str, own: str) -> bool:
-    """Whether a request that says ``Host: header`` is answered by a server that listens at the host `own`."""
+    """Return whether a server that listens at the host `own` answers a request with this header ``Host``."""
     host = _without_port(header).lower().rstrip(".")
     if host == "localhost" or not is_loopback(own):
         return True
@@ -90,16 +92,16 @@ MAX_CONNECTIONS = 64
 IDLE_S = 30.0
 
 OPENING_S = 0.1
-"""A connection that was admitted is known to aiohttp after this at the latest."""
+"""After this time aiohttp knows a connection that was admitted."""
 
 
-class Doorman:
-    """Makes the protocol of each connection.
+class ConnectionLimiter:
+    """Factory of the protocol of each connection, within limits.
 
     Args:
         server: aiohttp's.
-        max_connections: how many there may be at a time.
-        idle_s: how long one may be silent.
+        max_connections: most connections at a time.
+        idle_s: how long a connection may be silent.
     """
 
     def __init__(
@@ -120,11 +122,11 @@ class Doorman:
         return handler
 
     def note(self, handler: RequestHandler) -> None:
-        """Something was asked on this connection."""
+        """Note a request on this connection."""
         self._asked_at[handler] = asyncio.get_running_loop().time()
 
     def sweep(self) -> None:
-        """Close the connections on which nothing was asked for too long, and forget those that are over."""
+        """Close connections without a request for too long, and forget those that have ended."""
         now, connected = asyncio.get_running_loop().time(), set(self._server.connections)
         for handler, asked_at in list(self._asked_at.items()):
             silent_s = now - asked_at
@@ -135,7 +137,7 @@ class Doorman:
 
 
 class _HangUp(asyncio.Protocol):
-    """A connection too many."""
+    """Protocol of a connection beyond the limit."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         cast("asyncio.Transport", transport).abort()

@@ -1,4 +1,4 @@
-"""What the pages of all servers have."""
+"""Metrics and tables that the pages of all servers have."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from specwire.runtime.observe.view import Column, Table, tabulate
 
 
 def tabulate_taps(taps: Sequence[TapCounts]) -> tuple[Table, ...]:
-    """Return a table of the taps, none where nothing is captured."""
+    """Return a table of the taps, none without a capture."""
     if not taps:
         return ()
     columns = (
@@ -31,7 +31,7 @@ def tabulate_taps(taps: Sequence[TapCounts]) -> tuple[Table, ...]:
 
 
 def about(role: str, protocol: str, up_s: float) -> list[Family]:
-    """Return what kind of server this is, and how long it has been one."""
+    """Return the metrics that say which server this is and how long it runs."""
     info = Family(
         "specwire_info", "gauge", "What runs here; always 1.", labels=("role", "protocol", "version")
     )
@@ -40,7 +40,7 @@ def about(role: str, protocol: str, up_s: float) -> list[Family]:
 
 
 def measure_taps(taps: Iterable[TapCounts]) -> list[Family]:
-    """Return what the taps have done; nothing where there is none."""
+    """Return the metrics of the taps, none without a capture."""
     recorded = Family(
         "specwire_capture_messages_recorded", "counter", "Messages that the tap took.", ("tap",)
     )

@@ -51,7 +51,7 @@ SUBSCRIPTIONS_SHOWN = 3
 
 
 def peer_subject(peer: Peer) -> Subject:
-    """Return a server or a subscriber as it is shown while it runs."""
+    """Return a running server or subscriber for page and metrics."""
 
     def totals() -> tuple[float, ...]:
         counters = peer.counters
@@ -82,12 +82,12 @@ def measure_peer(status: PeerStatus) -> list[Family]:
 
 
 def view_peer(status: PeerStatus) -> View:
-    """Return what the page of a server or a subscriber shows."""
+    """Return the page of a server or a subscriber."""
     return view_server(status) if isinstance(status, ServerStatus) else view_subscriber(status)
 
 
 def view_server(status: ServerStatus) -> View:
-    """Return what the page of a server shows."""
+    """Return the page of a server."""
     clients, counters = status.clients, status.counters
     files = sum(publication.files for publication in status.publications)
     octets = sum(publication.octets for publication in status.publications)
@@ -153,7 +153,7 @@ def _client(client: ClientStatus) -> tuple[str | float | None, ...]:
 
 
 def view_subscriber(status: SubscriberStatus) -> View:
-    """Return what the page of a subscriber shows."""
+    """Return the page of a subscriber."""
     counters, file = status.counters, status.under_way
     under_way = () if file is None else (file,)
     columns = (

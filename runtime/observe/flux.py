@@ -1,7 +1,8 @@
-"""The page of a Flux broker: the tree from this rank down, its children, clients and services.
+"""Page and metrics of a Flux broker: the tree from this rank down, its children, clients and services.
 
-A broker itself knows its children alone. What is below them is found by asking (`specwire.runtime.observe.flux`), where
-somebody looks; without that the tree has one level.
+A broker itself knows only its children. `FluxTree` asks them for what is below, as long as somebody
+looks at the page; otherwise the tree has one level. Metrics have a label for the rank of a child,
+and there are as many children as the fanout says.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ CHILD_COLUMNS = (
 
 
 def view_broker(status: BrokerStatus, tree: Branch | None = None) -> View:
-    """Return what the page of a broker shows; `tree` is what was found by asking, None where nobody was asked."""
+    """Return the page of a broker; `tree` is that of `FluxTree`, None for the broker's own knowledge."""
     present = sum(child.present for child in status.children)
     pending = status.pending_upward + sum(child.pending for child in status.children)
     counters, local = status.counters, status.local
@@ -132,7 +133,7 @@ SUBTREES = ("full", "partial", "degraded", "lost", "offline")
 
 
 def measure_broker(status: BrokerStatus) -> list[Family]:
-    """Return the measures of a broker."""
+    """Return the metrics of a broker."""
     phase = Family(
         "specwire_flux_phase", "gauge", "1 for where the broker is on its way into the tree.", ("phase",)
     )
@@ -229,7 +230,7 @@ def _of_clients(status: BrokerStatus) -> list[Family]:
 
 
 def broker_subject(broker: FluxBroker) -> Subject:
-    """Return a broker as it is shown while it runs."""
+    """Return a running broker for page and metrics."""
     engine = broker.engine
     tree = FluxTree(broker.uri, engine.rank, engine.settings.tree.size)
 
@@ -248,20 +249,20 @@ def broker_subject(broker: FluxBroker) -> Subject:
 
 
 LOOK_S = 2.0
-"""How long after one look the next one begins."""
+"""Time from the end of a look to the next one."""
 
 ASKED_FOR_S = 10.0
-"""How long it is gone on after the page was asked for last."""
+"""Looks continue for this time after the last request of the page."""
 
 TIMEOUT_S = 2.0
-"""How long each broker may take."""
+"""Time that each broker has for its answer."""
 
 MOST_BROKERS = 256
-"""In a larger instance a look would take too long: only the children are shown."""
+"""In a larger instance a look takes too long: only the children are shown."""
 
 
 class FluxTree:
-    """Keeps a picture of the tree for as long as `latest` is called.
+    """Tree below a broker, which is asked for as long as `latest` is called.
 
     Args:
         uri: of the broker's local socket.
@@ -276,7 +277,7 @@ class FluxTree:
         self._looking: asyncio.Task[None] | None = None
 
     def latest(self) -> Branch | None:
-        """Return what was found last, None where there is nothing yet; on the event loop."""
+        """Return the last tree that was found, None for none yet; call it on the event loop."""
         loop = asyncio.get_running_loop()
         self._asked_at = loop.time()
         if self._is_small and (self._looking is None or self._looking.done()):
@@ -284,7 +285,7 @@ class FluxTree:
         return self._latest
 
     async def close(self) -> None:
-        """Look no more."""
+        """Stop looking."""
         if self._looking is not None:
             self._looking.cancel()
             await asyncio.gather(self._looking, return_exceptions=True)

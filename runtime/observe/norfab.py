@@ -1,4 +1,8 @@
-"""The page of a NORFAB broker, whose tree is services with their workers; and that of a worker."""
+"""Page and metrics of a NORFAB broker, whose tree is services with their workers, and of a worker.
+
+The names of services come from workers, so only `MAX_VALUES` of them are labels of metrics. Totals
+have no such label.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +51,7 @@ JOB_COLUMNS = (
 
 
 def view_broker(status: BrokerStatus) -> View:
-    """Return what the page of a broker shows."""
+    """Return the page of a broker."""
     jobs, counters = status.jobs, status.counters
     endpoints = ", ".join(status.endpoints)
     by_service: dict[str, list[RegisteredWorker]] = defaultdict(list)
@@ -124,7 +128,7 @@ def _worker(worker: RegisteredWorker) -> tuple[str | float | None, ...]:
 
 
 def view_worker(status: WorkerStatus) -> View:
-    """Return what the page of a worker shows."""
+    """Return the page of a worker."""
     counters = status.counters
     broker = word(status.broker)
     return View(
@@ -176,7 +180,7 @@ PROTOCOL = "norfab"
 
 
 def measure_broker(status: BrokerStatus) -> list[Family]:
-    """Return the measures of a broker."""
+    """Return the metrics of a broker."""
     jobs = status.jobs
     return [
         *about("norfab-broker", PROTOCOL, status.up_s),
@@ -273,7 +277,7 @@ def _counted(status: BrokerStatus) -> list[Family]:
 
 
 def _took(name: str, help: str, label: str, durations: dict[str, Durations]) -> Histogram:
-    """Return durations by the name of what took so long."""
+    """Return a histogram of durations with this label."""
     family = Histogram(name, help, LIMITS_S, (label,))
     for key, one in durations.items():
         family.add_all(one.at_most(), one.total_s, key)
@@ -281,7 +285,7 @@ def _took(name: str, help: str, label: str, durations: dict[str, Durations]) -> 
 
 
 def measure_worker(status: WorkerStatus) -> list[Family]:
-    """Return the measures of a worker."""
+    """Return the metrics of a worker."""
     counters = status.counters
     jobs = Family("specwire_norfab_worker_jobs", "gauge", "Jobs that have not ended, by state.", ("state",))
     jobs.add_each({"running": status.running, "waiting": status.waiting, "held": status.held})
@@ -335,7 +339,7 @@ if TYPE_CHECKING:
 
 
 def broker_subject(broker: NorfabBroker) -> Subject:
-    """Return a broker as it is shown while it runs."""
+    """Return a running broker for page and metrics."""
 
     def totals() -> tuple[float, ...]:
         counters = broker.counters
@@ -356,7 +360,7 @@ def broker_subject(broker: NorfabBroker) -> Subject:
 
 
 def worker_subject(worker: NorfabWorker) -> Subject:
-    """Return a worker as it is shown while it runs."""
+    """Return a running worker for page and metrics."""
 
     def totals() -> tuple[float, ...]:
         jobs = worker.engine.jobs

@@ -1,4 +1,4 @@
-"""The page of what stands between two peers: the capture proxy, and the bridge."""
+"""Page and metrics of the capture proxy and the bridge, which are between two peers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from specwire.runtime.transport.relay import Between
 def view_proxy(
     relay: Between, proxied: Proxied, taps: Sequence[TapCounts], protocol: str, up_s: float
 ) -> View:
-    """Return what the page of a capture proxy shows."""
+    """Return the page of a capture proxy."""
     dropped = sum(tap.dropped for tap in taps)
     return View(
         title="Capture proxy",
@@ -53,7 +53,7 @@ def view_proxy(
 
 
 def view_bridge(relay: Between, bridged: Bridged, protocol: str, up_s: float) -> View:
-    """Return what the page of a bridge shows."""
+    """Return the page of a bridge."""
     return View(
         title="Bridge",
         name=word(relay.endpoint),
@@ -94,7 +94,7 @@ def _counted(title: str, head: str, counts: Mapping[str, int], empty: str) -> Ta
 def measure_proxy(
     relay: Between, proxied: Proxied, taps: Sequence[TapCounts], protocol: str, up_s: float
 ) -> list[Family]:
-    """Return the measures of a capture proxy."""
+    """Return the metrics of a capture proxy."""
     messages = Family(
         "specwire_proxy_messages",
         "counter",
@@ -117,7 +117,7 @@ def measure_proxy(
 
 
 def measure_bridge(relay: Between, bridged: Bridged, protocol: str, up_s: float) -> list[Family]:
-    """Return the measures of a bridge."""
+    """Return the metrics of a bridge."""
     messages = Family(
         "specwire_bridge_messages", "counter", "Messages that were translated, by where they went.", ("to",)
     )
@@ -149,13 +149,13 @@ def _measure_connections(relay: Between) -> list[Family]:
 def proxy_subject(
     relay: Between, proxied: Proxied, taps: Sequence[object], protocols: Sequence[str]
 ) -> Subject:
-    """Return a capture proxy as it is shown while it runs.
+    """Return a running capture proxy for page and metrics.
 
     Args:
-        relay: passes on.
-        proxied: what was read of it.
-        taps: recorders that took it.
-        protocols: what the peers may speak.
+        relay: connects the two sides.
+        proxied: counts of what was read.
+        taps: recorders of the messages.
+        protocols: those of the peers.
     """
     spoken, up_s = ", ".join(protocols), _age()
 
@@ -175,12 +175,12 @@ def proxy_subject(
 
 
 def bridge_subject(relay: Between, bridged: Bridged, protocols: Sequence[str]) -> Subject:
-    """Return a bridge as it is shown while it runs.
+    """Return a running bridge for page and metrics.
 
     Args:
-        relay: passes on.
-        bridged: what was translated.
-        protocols: those on either side.
+        relay: connects the two sides.
+        bridged: counts of what was translated.
+        protocols: those of the two sides.
     """
     spoken, up_s = ", ".join(protocols), _age()
 

@@ -1,9 +1,11 @@
-"""What is answered to which path; everything else is 404, and everything but GET and HEAD is 405.
+"""HTTP answers by path. Other paths are 404, and methods except GET and HEAD are 405.
 
 /           the page
-/view.json  what is in it, for the page itself
-/metrics    the measures, for Prometheus
-/health     one word; 503 where the server is not well
+/view.json  the content of the page, for its script
+/metrics    the metrics, for Prometheus
+/health     one word; 503 if the server is not well
+
+It also has the page itself (`Page`) and the log of the web server's faults.
 """
 
 from __future__ import annotations
@@ -35,14 +37,14 @@ JSON = "application/json"
 
 
 class Site:
-    """The answers.
+    """Handlers of the paths.
 
     Args:
         own_host: where the server listens.
-        password: what has to be known to look; empty for nothing.
-        exposition: writes the measures.
-        view: returns what the page shows, as JSON.
-        health: returns how the server is.
+        password: empty for none.
+        exposition: writes the metrics.
+        view: returns the content of the page, as JSON.
+        health: returns the health of the server.
         note: called with each request, before it is answered.
     """
 
@@ -61,7 +63,7 @@ class Site:
         self._page = Page()
 
     def make_application(self) -> web.Application:
-        """Return it as aiohttp runs it."""
+        """Return the application for aiohttp."""
         application = web.Application(middlewares=[self._guard], client_max_size=1)
         application.router.add_get("/", self._answer_page)
         application.router.add_get("/view.json", self._answer_view)
@@ -110,7 +112,7 @@ class Page:
     """The document around a view.
 
     Attributes:
-        policy: what a browser may do in it, as ``Content-Security-Policy``.
+        policy: value of ``Content-Security-Policy``.
     """
 
     def __init__(self) -> None:
@@ -150,9 +152,10 @@ PER_S = 60.0
 
 
 class FaultsOnly(logging.Filter):
-    """Lets `FAULTS` records through in each `PER_S` seconds.
+    """Filter that passes at most `FAULTS` records in each `PER_S` seconds.
 
-    A request that is no HTTP is answered with 400, and is no fault of ours: whoever sends such by the thousand must not fill a disk.
+    A request that is not HTTP is answered with 400, and is not a fault of ours: thousands of them
+    must not fill the disk.
 
     Args:
         clock: seconds that do not go backwards.
@@ -160,22 +163,22 @@ class FaultsOnly(logging.Filter):
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
-        self._clock, self._since, self._told = clock, clock(), 0
+        self._clock, self._since, self._logged = clock, clock(), 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether a record is logged."""
+        """Return whether a record is logged."""
         error = record.exc_info[1] if record.exc_info else None
         if record.levelno < logging.ERROR or isinstance(error, HttpProcessingError):
             return False
         now = self._clock()
         if now - self._since >= PER_S:
-            self._since, self._told = now, 0
-        self._told += 1
-        return self._told <= FAULTS
+            self._since, self._logged = now, 0
+        self._logged += 1
+        return self._logged <= FAULTS
 
 
 def make_logger() -> logging.Logger:
-    """Return the logger that a web server is given: one of ours, so that faults are lines of the server's log."""
+    """Return the logger for the web server, whose faults are lines of the server's log."""
     logger = logging.getLogger(__name__)
     logger.filters = [FaultsOnly()]
     return logger

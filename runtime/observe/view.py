@@ -1,7 +1,7 @@
-"""What the page shows, as values: the same shape for every server, so there is one page for all of them.
+"""Content of the page as values, with the same shape for every server.
 
-Texts may come from the wire. They are cut here (`word`), and the page sets them as text and never as markup. Numbers go as
-they are, with their kind, and the page writes them with units.
+Texts may come from the wire. They are cut here (`word`), and the page sets them as text and never
+as markup. Numbers are passed with their kind, and the page writes them with units.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Item = TypeVar("Item")
 
 
 class Fact(msgspec.Struct, frozen=True):
-    """A label and what is true of it."""
+    """A label and its value."""
 
     label: str
     value: str | float
@@ -40,14 +40,14 @@ class Fact(msgspec.Struct, frozen=True):
 
 
 class Health(msgspec.Struct, frozen=True):
-    """How the server is, in a word that a person reads at a glance."""
+    """Health of the server, in one word."""
 
     word: str
     tone: Tone
 
 
 class Node(msgspec.Struct, frozen=True):
-    """A node of the tree; `more` are those below it that are not shown."""
+    """Node of the tree; `more` is the number of children that are not shown."""
 
     name: str
     note: str = ""
@@ -57,14 +57,14 @@ class Node(msgspec.Struct, frozen=True):
 
 
 class Column(msgspec.Struct, frozen=True):
-    """The head of a column, and the kind of what is in it."""
+    """Head of a column, and the kind of its cells."""
 
     name: str
     kind: Kind = "text"
 
 
 class Table(msgspec.Struct, frozen=True):
-    """Rows, as many as are shown, of `total`; `empty` is said where there is none. A cell is None where there is no value."""
+    """The rows that are shown, of `total`; `empty` is the text without rows. Cells may be None."""
 
     title: str
     columns: tuple[Column, ...]
@@ -81,7 +81,7 @@ class Notice(msgspec.Struct, frozen=True):
 
 
 class View(msgspec.Struct, frozen=True):
-    """What the page shows of a server in this moment; `notices` is None where the server keeps none."""
+    """Content of the page of a server; `notices` is None for a server that keeps none."""
 
     title: str
     name: str
@@ -94,7 +94,7 @@ class View(msgspec.Struct, frozen=True):
 
 
 def word(text: str) -> str:
-    """Return a text as the page shows it: nothing unprintable, and cut where it is very long."""
+    """Return a text as the page shows it: printable, and cut if it is very long."""
     cut = show(text[: LONGEST_WORD + 1])
     return cut if len(cut) <= LONGEST_WORD else cut[:LONGEST_WORD] + "…"
 
@@ -121,7 +121,7 @@ def branch(
 
 
 def newest(notices: Iterable[Notice]) -> tuple[Notice, ...]:
-    """Return notices with what came last in front, as the page shows them."""
+    """Return the notices, the newest first, as the page shows them."""
     return tuple(islice(reversed([*notices]), MAX_ROWS))
 
 
@@ -130,20 +130,20 @@ def _tidy(cell: str | float | None) -> str | float | None:
 
 
 LOOK_S = 1.0
-"""How often whoever has a `Rates` looks."""
+"""Time between two looks of `Rates`."""
 
 REMEMBERED = 120
 
 
 class Counted(msgspec.Struct, frozen=True):
-    """What a running total counts; `kind` says in what."""
+    """Label and unit of a running total."""
 
     label: str
     kind: Kind = "count"
 
 
 class Rate(msgspec.Struct, frozen=True):
-    """How much of it there is a second: now, and at the looks before, the oldest first."""
+    """Rate per second now, and at earlier looks, the oldest first."""
 
     label: str
     kind: Kind
@@ -152,10 +152,10 @@ class Rate(msgspec.Struct, frozen=True):
 
 
 class Rates:
-    """Rates of several totals.
+    """Rates of several totals over the last two minutes.
 
     Args:
-        counted: what they count, in the order of the totals given to `look`.
+        counted: labels, in the order of the totals given to `look`.
     """
 
     def __init__(self, counted: Sequence[Counted]) -> None:
@@ -165,9 +165,9 @@ class Rates:
         self._at = 0.0
 
     def look(self, totals: Sequence[float], now: float) -> None:
-        """Take the totals of this moment, in seconds that do not go backwards.
+        """Note the totals at the time `now`, in seconds that do not go backwards.
 
-        A total that is lower than before has begun anew, and counts from 0.
+        A total that is lower than before has begun again, and counts from 0.
         """
         before, passed_s = self._totals, now - self._at
         if before is not None:
@@ -178,7 +178,7 @@ class Rates:
         self._totals, self._at = tuple(totals), now
 
     def describe(self) -> tuple[Rate, ...]:
-        """Return the rates as they were last seen; 0 before the second look."""
+        """Return the rates at the last look; 0 before the second one."""
         return tuple(
             Rate(one.label, one.kind, history[-1] if history else 0.0, history)
             for place, one in enumerate(self._counted)
@@ -187,20 +187,20 @@ class Rates:
 
 
 async def nothing_to_close() -> None:
-    """Nothing was begun for those who look."""
+    """Close nothing."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """One server that runs.
+    """A running server, as page and metrics need it.
 
     Attributes:
-        counted: what `totals` count.
-        totals: returns running totals; called once a second, so it must cost next to nothing.
-        measure: returns all measures.
-        view: returns what the page shows now.
-        health: returns how the server is; for probes, whether anybody looks at the page or not.
-        close: ends what was begun for those who look.
+        counted: labels of `totals`.
+        totals: returns running totals; called once a second, so it must be cheap.
+        measure: returns the metrics.
+        view: returns the content of the page.
+        health: returns the health, for probes.
+        close: releases what was opened for the page.
     """
 
     counted: tuple[Counted, ...]

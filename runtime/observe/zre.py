@@ -29,7 +29,7 @@ PEER_COLUMNS = (
 
 
 def zre_subject(peer: ZrePeer) -> Subject:
-    """Return a peer as it is shown while it runs."""
+    """Return a running peer for page and metrics."""
 
     def totals() -> tuple[float, ...]:
         host = peer.status().host
@@ -59,7 +59,7 @@ def measure_zre(status: ZreStatus) -> list[Family]:
 
 
 def view_zre(status: ZreStatus) -> View:
-    """Return what the page of a peer shows."""
+    """Return the page of a peer."""
     host, process = status.host, status.host.process
     return View(
         title="ZRE peer",

@@ -1,8 +1,8 @@
 """UDP beacons of RFC 36, "Node Discovery and Presence".
 
-A beacon is 22 octets: "ZRE", the version 1, the UUID of the node, and the port of its mailbox. It is
-broadcast at intervals to the network of one local address. The port 0 means that the node leaves. A
-beacon has no address: the mailbox is where the datagram comes from.
+A beacon is 22 octets: "ZRE", the version 1, the UUID of the node, and the port of its mailbox. It
+is broadcast at intervals to the network of one local address. The port 0 means that the node
+leaves. A beacon has no address: the mailbox is where the datagram comes from.
 
 Surprises:
 

@@ -1,17 +1,18 @@
 """Rules of ZRE v2 (RFC 36), as stories of the kernel.
 
 A node has one mailbox (ROUTER), and one connection (DEALER) to each peer. Everything comes by the
-mailbox, and everything leaves by a connection. Messages on a connection are numbered from 1, the HELLO;
-a gap makes the peer invalid.
+mailbox, and everything leaves by a connection. Messages on a connection are numbered from 1, the
+HELLO; a gap makes the peer invalid.
 
 Peers are found by endpoint: `keep_dialing` greets an endpoint until the peer there greets back, and
-again when it has gone. A beacon of an unknown peer (`BeaconReceived`) names such an endpoint, which is given
-up when its beacons stop. A HELLO from another peer is answered by a connection to its endpoint.
+again when it has gone. A beacon of an unknown peer (`BeaconReceived`) names such an endpoint, which
+is given up when its beacons stop. A HELLO from another peer is answered by a connection to its
+endpoint.
 
 Surprises:
 
-- A peer counts from HELLO of *our* connection, so a new connection begins with HELLO and number 1. A
-  second HELLO of a known peer means that it has started again.
+- A peer counts from HELLO of *our* connection, so a new connection begins with HELLO and number 1.
+  A second HELLO of a known peer means that it has started again.
 - A connection has the routing id of its node, so the mailbox lets a new one replace an older one.
 - Pyre (zeromq-pyre 0.3.4) counts modulo 65,535 instead of 65,536. Both are accepted.
 """
@@ -257,7 +258,7 @@ def fault_in_hello(node: LocalNode, uuid: bytes, hello: Hello) -> str:
 
 
 def fault_in_rate(node: LocalNode, uuid: bytes, now: float) -> str:
-    """Return why a HELLO comes too early, "" where it does not. A peer that is expelled may not hurry either."""
+    """Return why a HELLO comes too early, also from a peer that was expelled; "" where it does not."""
     greeted = node.greeted
     while greeted and now - next(iter(greeted.values())) >= AGAIN_S:
         del greeted[next(iter(greeted))]

@@ -327,7 +327,7 @@ def test_error_to_the_request_for_the_rest_costs_the_part_and_nothing_else(error
     desk.receive(IcanhazOk(), 0.0)
     actions = desk.receive(error, 0.0)
     assert disk(actions) == [DiscardFile(1, "/p/large")]
-    assert told(actions) == [PeerClosed("server", "the server does not go on with a file: no", False)]
+    assert told(actions) == [PeerClosed("server", "the server does not continue a file: no", False)]
     assert desk.paths == ("/p",)
     assert desk.phase is Phase.WAITING
 
