@@ -107,7 +107,7 @@ async def _run(
 ) -> dict[str, Any]:
     from specwire.runtime.bridge.bridging import BridgeWatch
     from specwire.runtime.cli.signals import stop_requested
-    from specwire.runtime.kernel.descriptors import raise_descriptor_limit
+    from specwire.runtime.kernel.service import raise_descriptor_limit
     from specwire.runtime.transport.relay import Relay
 
     stop, ready = stop_requested(), Readiness()

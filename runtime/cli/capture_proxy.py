@@ -151,7 +151,7 @@ async def _run(
 ) -> dict[str, Any]:
     from specwire.runtime.capture.proxy import ProxyWatch
     from specwire.runtime.cli.signals import stop_requested
-    from specwire.runtime.kernel.descriptors import raise_descriptor_limit
+    from specwire.runtime.kernel.service import raise_descriptor_limit
 
     stop, ready = stop_requested(), Readiness()
     raise_descriptor_limit(say)

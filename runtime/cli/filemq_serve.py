@@ -27,7 +27,7 @@ from specwire.runtime.filemq.codec import find_dialect
 from specwire.runtime.filemq.names import is_folder
 from specwire.runtime.filemq.policy import PublicationRules
 from specwire.runtime.filemq.settings import BOUNDS, ServeSettings, read_publication
-from specwire.runtime.kernel.descriptors import raise_descriptor_limit
+from specwire.runtime.kernel.service import raise_descriptor_limit
 from specwire.runtime.kernel.settings_sources import ServerConfiguration
 from specwire.runtime.log.text import show
 from specwire.runtime.quantities import show_count, show_octets

@@ -25,7 +25,7 @@ from specwire.runtime.filemq.disk import marks_above
 from specwire.runtime.filemq.names import is_folder
 from specwire.runtime.filemq.preview import ListingError, list_files, preview
 from specwire.runtime.filemq.settings import SubscribeSettings
-from specwire.runtime.kernel.descriptors import raise_descriptor_limit
+from specwire.runtime.kernel.service import raise_descriptor_limit
 from specwire.runtime.kernel.settings_sources import ServerConfiguration
 from specwire.runtime.log.text import show
 from specwire.runtime.quantities import show_count, show_octets

@@ -23,7 +23,7 @@ from specwire.runtime.flux.narration import Level, Narrator, severity_of
 from specwire.runtime.flux.serve import FluxBroker
 from specwire.runtime.flux.severity import Severity
 from specwire.runtime.flux.status import ROLE
-from specwire.runtime.kernel.descriptors import raise_descriptor_limit
+from specwire.runtime.kernel.service import raise_descriptor_limit
 from specwire.runtime.log.form import LogForm
 from specwire.runtime.log.serverlog import ServerLog
 from specwire.runtime.log.stamp import Level as LogLevel

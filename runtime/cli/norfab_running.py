@@ -18,7 +18,7 @@ from specwire.runtime.cli.metrics_showing import shown
 from specwire.runtime.cli.readiness import Readiness
 from specwire.runtime.cli.reloading import Reloading
 from specwire.runtime.cli.signals import stop_requested
-from specwire.runtime.kernel.descriptors import raise_descriptor_limit
+from specwire.runtime.kernel.service import raise_descriptor_limit
 from specwire.runtime.log.form import LogForm
 from specwire.runtime.log.serverlog import ServerLog
 from specwire.runtime.log.stamp import Stamp

@@ -26,7 +26,7 @@ from specwire.runtime.cli.norfab_worker_options import KEYS, PROCESS, USER, Work
 from specwire.runtime.cli.norfab_worker_reloading import reload_requested
 from specwire.runtime.cli.readiness import Readiness
 from specwire.runtime.cli.signals import stop_requested
-from specwire.runtime.kernel.descriptors import raise_descriptor_limit
+from specwire.runtime.kernel.service import raise_descriptor_limit
 from specwire.runtime.kernel.store import StoreError
 from specwire.runtime.log.form import LogForm
 from specwire.runtime.log.serverlog import ServerLog
