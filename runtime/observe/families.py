@@ -8,7 +8,7 @@ twice. Others may invent thousands of values, so the code that fills a family li
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Literal
 
 from specwire.runtime.log.text import show
@@ -99,11 +99,6 @@ def tidy(text: str) -> str:
     """Return the value of a label: printable, and at most `LONGEST_LABEL` characters."""
     shown = show(text[:LONGEST_LABEL])
     return shown if len(shown) <= LONGEST_LABEL else shown[:LONGEST_LABEL]
-
-
-def sum_of(values: Iterable[float | None]) -> float:
-    """Return the sum of the known values."""
-    return sum(value for value in values if value is not None)
 
 
 def _alone(name: str, kind: Kind, help: str, value: float) -> Family:
