@@ -1,9 +1,9 @@
 """Host: runs one engine on asyncio, with sockets, a store, a clock and the calls of a program.
 
-A host queues what happens as events. A *turn* takes the events to the engine, one by one, and
-performs the effects of each in order: at most `STEPS` of both per iteration of the event loop. All
-messages of a wake-up are one turn, and the answers to peers of a listener leave together at its
-end. What happens while effects are performed (a peer turns out to be gone) is the next event.
+A host queues what happens as events. A *turn* takes the events to the engine and then performs the
+effects in order, at most `STEPS` of both per iteration of the event loop. So all messages of a
+wake-up are handled before their effects are performed, and answers leave together. What happens
+while effects are performed (a peer turns out to be gone) is handled after them.
 
 Back-pressure: a host stops receiving while more than `MAX_PENDING` events and effects wait, or more
 octets wait for the disk than allowed. Then ZeroMQ's queues fill and hold the peers back. `call`
@@ -322,7 +322,7 @@ class Host(Service):
         logger.error("a fault in handling %s", type(about).__name__, exc_info=error or True)
 
     def _run_turn(self) -> None:
-        """Perform effects and handle events, and schedule the rest."""
+        """Handle events, perform their effects, and schedule the rest."""
         self._next_turn = None
         self._performing = True
         effects, events = self._effects, self._events
@@ -330,12 +330,13 @@ class Host(Service):
         self._sockets.gather()
         try:
             while left and (effects or events):
-                left -= 1
-                if effects:
+                for _ in range(min(left, len(events))):
+                    left -= 1
+                    self._guard(self._handle, events.popleft())
+                while left and effects:
+                    left -= 1
                     effect = effects.popleft()
                     self._guard(self._performers.get(type(effect), _refuse), effect)
-                else:
-                    self._guard(self._handle, events.popleft())
             self._guard(Sockets.settle, self._sockets)
         finally:
             self._performing = False
