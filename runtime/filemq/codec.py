@@ -26,9 +26,9 @@ from specwire.runtime.filemq.dialect import (
     Habits,
     Role,
 )
+from specwire.runtime.filemq.events import Counters
 from specwire.runtime.filemq.names import LONGEST_NAME_OCTETS, MAX_NAME_OCTETS, cut_reason
 from specwire.runtime.filemq.resync import WHOLE
-from specwire.runtime.filemq.status import Counters
 from specwire.runtime.kernel.events import PeerId
 
 ENDLESS_CREDIT = 2**62

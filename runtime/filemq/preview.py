@@ -41,13 +41,13 @@ from specwire.runtime.filemq.codec import FilemqCodec
 from specwire.runtime.filemq.connection import Paths
 from specwire.runtime.filemq.deletion import DeletionLimit
 from specwire.runtime.filemq.dialect import FILEMQ, Command, ErrorCommand
+from specwire.runtime.filemq.events import Counters
 from specwire.runtime.filemq.inbox import explaining
 from specwire.runtime.filemq.incoming import read_headers
 from specwire.runtime.filemq.journal import Inventory, Journal
 from specwire.runtime.filemq.names import RESERVED, IgnoreRule, covers, is_folder
 from specwire.runtime.filemq.policy import InboxRules
 from specwire.runtime.filemq.resync import ATTRIBUTES, INSIDE, LEFT, LIST
-from specwire.runtime.filemq.status import Counters
 from specwire.runtime.kernel.effects import (
     TIMED_OUT,
     Connect,

@@ -13,20 +13,14 @@ from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.filemq.access import Clients, ServerSecurity, fault_in_security, judge_by
 from specwire.runtime.filemq.catalogue import Change, CheckPart, PublicationTotals, ReadChunk
 from specwire.runtime.filemq.codec import FilemqCodec, find_dialect
+from specwire.runtime.filemq.events import ServerCounters
 from specwire.runtime.filemq.names import IgnoreRule, as_utf8, covers, is_folder
 from specwire.runtime.filemq.peering import Authorise
 from specwire.runtime.filemq.publication import Publication
 from specwire.runtime.filemq.reading import FileReader
 from specwire.runtime.filemq.server import CHUNK_OCTETS, FilesChanged, ServerState, allow_all, react
 from specwire.runtime.filemq.settings import BOUNDS
-from specwire.runtime.filemq.status import (
-    ClientStatus,
-    Doubtful,
-    PublicationStatus,
-    Refusals,
-    ServerCounters,
-    ServerStatus,
-)
+from specwire.runtime.filemq.status import ClientStatus, Doubtful, PublicationStatus, Refusals, ServerStatus
 from specwire.runtime.filemq.watcher import RESCAN_S, Watcher
 from specwire.runtime.kernel.effects import Log
 from specwire.runtime.kernel.engine import StoryEngine

@@ -24,11 +24,11 @@ from specwire.runtime.filemq.connection import (
 )
 from specwire.runtime.filemq.disk import marks_above
 from specwire.runtime.filemq.diskwork import AwaitFiles, BatchDone, DiskBatch
-from specwire.runtime.filemq.events import PeerClosed
+from specwire.runtime.filemq.events import PeerClosed, SubscriberCounters
 from specwire.runtime.filemq.inbox import DEFAULT_RULES, Inbox
 from specwire.runtime.filemq.names import RESERVED, as_utf8
 from specwire.runtime.filemq.policy import InboxRules
-from specwire.runtime.filemq.status import Refusals, SubscriberCounters, SubscriberStatus
+from specwire.runtime.filemq.status import Refusals, SubscriberStatus
 from specwire.runtime.kernel.host import Host
 from specwire.runtime.kernel.log import EventStreams, LogEvent, Refused
 from specwire.runtime.kernel.service import (

@@ -25,9 +25,9 @@ from specwire.runtime.filemq.catalogue import (
 )
 from specwire.runtime.filemq.codec import FilemqCodec
 from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialect
+from specwire.runtime.filemq.events import Counters
 from specwire.runtime.filemq.peering import Peering
 from specwire.runtime.filemq.server import FilesChanged, ServerState, react
-from specwire.runtime.filemq.status import Counters
 from specwire.runtime.kernel.effects import Ask, AwaitRoom, DropPeer, HostEffect, Log, Send
 from specwire.runtime.kernel.engine import StoryEngine
 from specwire.runtime.kernel.events import (

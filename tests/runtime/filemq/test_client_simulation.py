@@ -51,8 +51,8 @@ from specwire.runtime.filemq.diskwork import (
     WriteChunk,
     Wrote,
 )
-from specwire.runtime.filemq.events import FileResumed, PeerClosed
-from specwire.runtime.filemq.status import Counters, Phase
+from specwire.runtime.filemq.events import Counters, FileResumed, PeerClosed
+from specwire.runtime.filemq.status import Phase
 from specwire.runtime.kernel.effects import HostEffect, Send, Stop
 from specwire.runtime.kernel.events import (
     Called,

@@ -10,6 +10,7 @@ import pytest
 from specwire.generated import filemq
 from specwire.generated.filemq import Cheezburger, Icanhaz, Ohai, Rtfm, Srsly, Wat
 from specwire.runtime.filemq.events import (
+    Counters,
     FileDeleted,
     FileReceived,
     FileResumed,
@@ -18,7 +19,6 @@ from specwire.runtime.filemq.events import (
     PeerOpened,
     Progress,
 )
-from specwire.runtime.filemq.status import Counters
 from specwire.runtime.kernel.host import Host
 from specwire.runtime.kernel.log import LogEvent, Refused
 from specwire.runtime.kernel.status import HostCounters, HostStatus, ProcessClock

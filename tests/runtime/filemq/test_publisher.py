@@ -16,10 +16,11 @@ import zmq.asyncio
 from specwire.generated import filemq
 from specwire.generated.filemq import Cheezburger, IcanhazOk, Kthxbai, Nom, Ohai, OhaiOk
 from specwire.runtime.filemq.catalogue import CheckPart, Entry
+from specwire.runtime.filemq.events import ServerCounters
 from specwire.runtime.filemq.publication import Publication
 from specwire.runtime.filemq.publisher import FilemqServer
 from specwire.runtime.filemq.reading import FileReader
-from specwire.runtime.filemq.status import ClientStatus, ServerCounters
+from specwire.runtime.filemq.status import ClientStatus
 from specwire.runtime.kernel.service import HostStoppedError
 from tests.runtime.filemq.server_driver import PRUNE, RESYNC, subscription
 from tests.runtime.kernel.store.stores import run

@@ -8,7 +8,7 @@ import msgspec
 
 from specwire.generated.filemq import Cheezburger, Nom, Ohai, OhaiOk, Operation
 from specwire.runtime.filemq.catalogue import PublicationTotals
-from specwire.runtime.filemq.events import PeerOpened, Progress
+from specwire.runtime.filemq.events import PeerOpened, Progress, ServerCounters, SubscriberCounters
 from specwire.runtime.filemq.status import (
     CLIENTS_SHOWN,
     REFUSALS_KEPT,
@@ -18,9 +18,7 @@ from specwire.runtime.filemq.status import (
     PublicationStatus,
     Refusal,
     Refusals,
-    ServerCounters,
     ServerStatus,
-    SubscriberCounters,
     SubscriberStatus,
     UnderWay,
     describe_left,

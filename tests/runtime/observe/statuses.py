@@ -7,13 +7,12 @@ import msgspec
 from specwire.runtime.bridge.bridging import Bridged
 from specwire.runtime.capture.counts import TapCounts
 from specwire.runtime.capture.proxy import Proxied
+from specwire.runtime.filemq.events import ServerCounters, SubscriberCounters
 from specwire.runtime.filemq.status import (
     ClientStatus,
     Phase,
     PublicationStatus,
-    ServerCounters,
     ServerStatus,
-    SubscriberCounters,
     SubscriberStatus,
     UnderWay,
 )
