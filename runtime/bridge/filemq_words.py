@@ -1,6 +1,6 @@
 """FILEMQ as published and as the C implementation speaks it: commands out of messages, and messages of commands.
 
-The messages are nearly the same (`specwire.runtime.filemq.libfilemq`), the habits are not, so a bridge has to remember
+The messages are nearly the same (`specwire.runtime.filemq.codec`), the habits are not, so a bridge has to remember
 something of each connection: `filemq_old_server` where a server of the C kind listens, `filemq_old_client` where such a
 client connects.
 """
@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from specwire.generated import filemq
 from specwire.generated.errors import DecodeError, EncodeError
 from specwire.runtime.bridge.translation import Send, Unsaid, UnsayableError
+from specwire.runtime.filemq.codec import LIBFILEMQ
 from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialect
-from specwire.runtime.filemq.libfilemq import LIBFILEMQ
 
 NAMES = (FILEMQ.name, LIBFILEMQ.name)
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from specwire.runtime.bridge.bridging import Bridged
     from specwire.runtime.bridge.translation import Translation
     from specwire.runtime.observe.place import Place
-    from specwire.runtime.observe.subject import Subject
+    from specwire.runtime.observe.view import Subject
     from specwire.runtime.transport.relay import Relay
 
 EXIT_STATUSES = "Exit status: 0 after SIGINT or SIGTERM; 1 where it cannot listen; 2 for usage and bad input."
@@ -84,7 +84,7 @@ def command(
     except (ValueError, ExposureError) as error:
         fail(str(error))
     with plain_log("bridge", log_format) as say:
-        reloading = Reloading(configured, say, takes={})
+        reloading = Reloading(configured, say, appliers={})
         counts = asyncio.run(
             _run(make_translation, listen, to, max_clients, quiet, reloading, place, (clients, server), say)
         )
@@ -107,7 +107,7 @@ async def _run(
 ) -> dict[str, Any]:
     from specwire.runtime.bridge.bridging import BridgeWatch
     from specwire.runtime.cli.signals import stop_requested
-    from specwire.runtime.kernel.descriptors import raise_descriptor_limit
+    from specwire.runtime.kernel.service import raise_descriptor_limit
     from specwire.runtime.transport.relay import Relay
 
     stop, ready = stop_requested(), Readiness()
@@ -138,7 +138,7 @@ async def _run(
 
 
 def _subject(relay: Relay, bridged: Bridged, protocols: Sequence[str]) -> Subject:
-    from specwire.runtime.observe.subjects.relay import bridge_subject
+    from specwire.runtime.observe.relay import bridge_subject
 
     return bridge_subject(relay, bridged, protocols)
 

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from specwire.runtime.capture import Limits, Tap
     from specwire.runtime.capture.proxy import Proxied
     from specwire.runtime.observe.place import Place
-    from specwire.runtime.observe.subject import Subject
+    from specwire.runtime.observe.view import Subject
     from specwire.runtime.transport.relay import Between
 
 JOB_FAILED = 1
@@ -115,7 +115,7 @@ def proxy(
     except (ValueError, ExposureError) as error:
         fail(str(error))
     with plain_log("capture-proxy", log_format) as say, _open_taps(capture, spoken, limits) as taps:
-        reloading = Reloading(configured, say, takes={})
+        reloading = Reloading(configured, say, appliers={})
         counts = asyncio.run(
             _run(make, (listen, to, max_clients), taps, spoken, quiet, reloading, place, say)
         )
@@ -151,7 +151,7 @@ async def _run(
 ) -> dict[str, Any]:
     from specwire.runtime.capture.proxy import ProxyWatch
     from specwire.runtime.cli.signals import stop_requested
-    from specwire.runtime.kernel.descriptors import raise_descriptor_limit
+    from specwire.runtime.kernel.service import raise_descriptor_limit
 
     stop, ready = stop_requested(), Readiness()
     raise_descriptor_limit(say)
@@ -181,7 +181,7 @@ async def _run(
 
 
 def _subject(relay: Between, proxied: Proxied, taps: dict[str, Tap]) -> Subject:
-    from specwire.runtime.observe.subjects.relay import proxy_subject
+    from specwire.runtime.observe.relay import proxy_subject
 
     return proxy_subject(relay, proxied, [*taps.values()], [*taps])
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from specwire.runtime.cli.peer_log import PeerLog
 from specwire.runtime.cli.rekeying import Rekeying
-from specwire.runtime.cli.reloading import Take
+from specwire.runtime.cli.reloading import Apply
 from specwire.runtime.filemq import FilemqServer
-from specwire.runtime.filemq.credentials import read_clients_again, read_server_security
+from specwire.runtime.filemq.access import read_clients_again, read_server_security
 from specwire.runtime.filemq.settings import ServeSettings
 from specwire.runtime.quantities import show_count
 from specwire.runtime.transport.keys import KeyPair, load_keys
@@ -46,9 +46,9 @@ class ServerFiles:
         return any(file is not None for file in self._files.values())
 
     @property
-    def takes(self) -> dict[str, Take]:
-        """Functions that take another file, by setting."""
-        return {name: partial(self._take, name) for name in self._files}
+    def appliers(self) -> dict[str, Apply]:
+        """Functions that apply another file, by setting."""
+        return {name: partial(self._change, name) for name in self._files}
 
     def reread(self) -> None:
         """Read the files again; one that cannot be used changes nothing."""
@@ -57,7 +57,7 @@ class ServerFiles:
         if self._files["clients"] is not None or self._files["plain"] is not None:
             self._reread_clients()
 
-    def _take(self, name: str, file: Path | None) -> str | None:
+    def _change(self, name: str, file: Path | None) -> str | None:
         if file is None or self._files[name] is None:
             # The security of a socket is settled when it is made.
             return f"{name} was set or unset, which holds from the next start on"

@@ -15,8 +15,8 @@ from specwire.runtime.cli.capture_options import open_capture
 from specwire.runtime.cli.metrics_options import read_metrics
 from specwire.runtime.cli.metrics_showing import shown
 from specwire.runtime.cli.peer_log import PeerLog
-from specwire.runtime.cli.reloading import Take
-from specwire.runtime.filemq.libfilemq import find_dialect
+from specwire.runtime.cli.reloading import Apply
+from specwire.runtime.filemq.codec import find_dialect
 from specwire.runtime.filemq.settings import PeerSettings
 from specwire.runtime.filemq.status import Peer, PeerStatus, describe_done, describe_left, report
 from specwire.runtime.log.text import show_json
@@ -26,7 +26,7 @@ from specwire.runtime.transport.status_socket import StatusSocket
 
 if TYPE_CHECKING:
     from specwire.runtime.capture import Tap
-    from specwire.runtime.observe.subject import Subject
+    from specwire.runtime.observe.view import Subject
 
 ROLES = {"server": "filemq-server", "subscriber": "filemq-subscriber"}
 """Name of a peer's status socket, by its role in the status document."""
@@ -58,11 +58,11 @@ class PeerMonitor:
         self._changed = asyncio.Event()
 
     @property
-    def takes(self) -> dict[str, Take]:
+    def appliers(self) -> dict[str, Apply]:
         """Functions that apply settings while the peer runs."""
-        return {"report_every": self._take_report_every, "quiet": self._log.set_quiet}
+        return {"report_every": self._set_report_every, "quiet": self._log.set_quiet}
 
-    def _take_report_every(self, seconds: float) -> None:
+    def _set_report_every(self, seconds: float) -> None:
         self._report_every_s = seconds
         self._changed.set()
 
@@ -115,14 +115,14 @@ class PeerMonitor:
                 self._log.line(report(peer.status()))
 
 
-def when_true(action: Callable[[], None]) -> Take:
+def when_true(action: Callable[[], None]) -> Apply:
     """Return the function that performs `action` when a reload sets a flag."""
 
-    def take(flag: bool) -> None:
+    def apply(flag: bool) -> None:
         if flag:
             action()
 
-    return take
+    return apply
 
 
 async def is_started(start: Coroutine[Any, Any, None], stop: asyncio.Future[None]) -> bool:
@@ -139,7 +139,7 @@ async def is_started(start: Coroutine[Any, Any, None], stop: asyncio.Future[None
 
 
 def _subject(peer: Peer) -> Subject:
-    from specwire.runtime.observe.subjects.filemq import peer_subject
+    from specwire.runtime.observe.filemq import peer_subject
 
     return peer_subject(peer)
 

@@ -23,11 +23,11 @@ from specwire.runtime.cli.reloading import Reloading
 from specwire.runtime.cli.signals import stop_requested
 from specwire.runtime.filemq import FilemqServer, Publication
 from specwire.runtime.filemq.catalogue import Doubt, Put, Unfit
-from specwire.runtime.filemq.libfilemq import find_dialect
+from specwire.runtime.filemq.codec import find_dialect
 from specwire.runtime.filemq.names import is_folder
 from specwire.runtime.filemq.policy import PublicationRules
 from specwire.runtime.filemq.settings import BOUNDS, ServeSettings, read_publication
-from specwire.runtime.kernel.descriptors import raise_descriptor_limit
+from specwire.runtime.kernel.service import raise_descriptor_limit
 from specwire.runtime.kernel.settings_sources import ServerConfiguration
 from specwire.runtime.log.text import show
 from specwire.runtime.quantities import show_count, show_octets
@@ -53,9 +53,9 @@ def serve(settings: ServeSettings, configuration: ServerConfiguration) -> None:
             reloading = Reloading(
                 configuration,
                 log.line,
-                takes={
-                    **monitor.takes,
-                    **files.takes,
+                appliers={
+                    **monitor.appliers,
+                    **files.appliers,
                     "accept_empty": when_true(server.accept_empty),
                     "ignore": server.ignore,
                 },

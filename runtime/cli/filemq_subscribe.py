@@ -18,15 +18,14 @@ from specwire.runtime.cli.readiness import Readiness
 from specwire.runtime.cli.reloading import Reloading
 from specwire.runtime.cli.signals import stop_requested
 from specwire.runtime.filemq import FilemqClient, InboxError
+from specwire.runtime.filemq.access import ClientSecurity, origin_of, read_client_security
 from specwire.runtime.filemq.connection import Paths
-from specwire.runtime.filemq.credentials import ClientSecurity, origin_of, read_client_security
 from specwire.runtime.filemq.dialect import FILEMQ
 from specwire.runtime.filemq.disk import marks_above
-from specwire.runtime.filemq.listing import ListingError, list_files
 from specwire.runtime.filemq.names import is_folder
-from specwire.runtime.filemq.preview import preview
+from specwire.runtime.filemq.preview import ListingError, list_files, preview
 from specwire.runtime.filemq.settings import SubscribeSettings
-from specwire.runtime.kernel.descriptors import raise_descriptor_limit
+from specwire.runtime.kernel.service import raise_descriptor_limit
 from specwire.runtime.kernel.settings_sources import ServerConfiguration
 from specwire.runtime.log.text import show
 from specwire.runtime.quantities import show_count, show_octets
@@ -58,8 +57,8 @@ def subscribe(settings: SubscribeSettings, configuration: ServerConfiguration) -
                 rules=settings.rules,
                 on_event=log.tell,
             )
-            takes = {"accept_deletions": when_true(client.accept_deletions), **monitor.takes}
-            reloading = Reloading(configuration, log.line, takes=takes)
+            appliers = {"accept_deletions": when_true(client.accept_deletions), **monitor.appliers}
+            reloading = Reloading(configuration, log.line, appliers=appliers)
             reason = asyncio.run(_subscribe(client, reloading, monitor, log))
     except ValueError as error:
         fail(str(error))

@@ -114,7 +114,7 @@ def broker(
     """Run one broker of an instance; its URI goes to standard output when clients can connect."""
     import asyncio
 
-    from specwire.runtime.cli.flux_reloading import choose_level, rereads_of, takes_of
+    from specwire.runtime.cli.flux_reloading import appliers_of, choose_level, rereads_of
     from specwire.runtime.cli.flux_running import BrokerLog, run_broker
     from specwire.runtime.cli.reloading import Reloading
     from specwire.runtime.flux.config import Settings
@@ -163,7 +163,7 @@ def broker(
             reloading = Reloading(
                 configured,
                 log.line,
-                takes=takes_of(running, log, quiet=quiet, verbose=verbose),
+                appliers=appliers_of(running, log, quiet=quiet, verbose=verbose),
                 rereads=rereads_of(running, log, pair, key_file),
             )
             running_until = run_broker(

@@ -7,24 +7,28 @@ from pathlib import Path
 
 from specwire.runtime.cli.flux_running import BrokerLog
 from specwire.runtime.cli.rekeying import Rekeying
-from specwire.runtime.cli.reloading import Take
+from specwire.runtime.cli.reloading import Apply
 from specwire.runtime.flux.narration import Level
 from specwire.runtime.flux.serve import FluxBroker
 from specwire.runtime.transport.keys import KeyPair, load_keys
 
 
-def takes_of(broker: FluxBroker, log: BrokerLog, *, quiet: bool, verbose: bool) -> dict[str, Take]:
-    """Return what takes other settings while the broker runs."""
+def appliers_of(broker: FluxBroker, log: BrokerLog, *, quiet: bool, verbose: bool) -> dict[str, Apply]:
+    """Return functions that apply other settings while the broker runs."""
     said = {"quiet": quiet, "verbose": verbose}
 
-    def take(name: str) -> Take:
+    def make_applier(name: str) -> Apply:
         def hold(value: bool) -> None:
             said[name] = value
             log.set_level(choose_level(**said))
 
         return hold
 
-    return {"quiet": take("quiet"), "verbose": take("verbose"), "allow_guests": broker.allow_guests}
+    return {
+        "quiet": make_applier("quiet"),
+        "verbose": make_applier("verbose"),
+        "allow_guests": broker.allow_guests,
+    }
 
 
 def choose_level(*, quiet: bool, verbose: bool) -> Level:

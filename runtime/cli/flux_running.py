@@ -23,7 +23,7 @@ from specwire.runtime.flux.narration import Level, Narrator, severity_of
 from specwire.runtime.flux.serve import FluxBroker
 from specwire.runtime.flux.severity import Severity
 from specwire.runtime.flux.status import ROLE
-from specwire.runtime.kernel.descriptors import raise_descriptor_limit
+from specwire.runtime.kernel.service import raise_descriptor_limit
 from specwire.runtime.log.form import LogForm
 from specwire.runtime.log.serverlog import ServerLog
 from specwire.runtime.log.stamp import Level as LogLevel
@@ -34,7 +34,7 @@ from specwire.runtime.transport.status_folder import address_in, locate_status_f
 from specwire.runtime.transport.status_socket import StatusSocket
 
 if TYPE_CHECKING:
-    from specwire.runtime.observe.subject import Subject
+    from specwire.runtime.observe.view import Subject
 
 LEVELS: dict[Severity, LogLevel] = {
     Severity.ERROR: "error",
@@ -127,7 +127,7 @@ async def run_broker(
 
 
 def _subject(broker: FluxBroker) -> Subject:
-    from specwire.runtime.observe.subjects.flux import broker_subject
+    from specwire.runtime.observe.flux import broker_subject
 
     return broker_subject(broker)
 

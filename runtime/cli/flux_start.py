@@ -141,7 +141,7 @@ def start(
     )
     try:
         with plain_log("flux-instance", log_format) as say:
-            reloading = Reloading(configured, say, takes={})
+            reloading = Reloading(configured, say, appliers={})
             status = asyncio.run(_run(Instance(plan, say), command or [], reloading))
     except BrokerEndedError as error:
         fail(str(error), status=JOB_FAILED)

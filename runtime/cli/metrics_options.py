@@ -51,7 +51,7 @@ def read_metrics(
     for library in LIBRARIES:
         if find_spec(library) is None:
             fail(f"--metrics needs {library}: pip install 'specwire[metrics]'", status=1)
-    from specwire.runtime.observe.http.password import read_password
+    from specwire.runtime.observe.access import read_password
     from specwire.runtime.transport.port import require_free
 
     if password_file is not None:

@@ -113,7 +113,7 @@ def broker(
 ) -> None:
     """Take jobs from clients, keep them, and give them to workers."""
     from specwire.runtime.cli.norfab_limits import read_settings
-    from specwire.runtime.cli.norfab_reloading import BrokerFiles, takes_of
+    from specwire.runtime.cli.norfab_reloading import BrokerFiles, appliers_of
     from specwire.runtime.cli.norfab_running import BrokerLog, run_broker
     from specwire.runtime.cli.reloading import Reloading
     from specwire.runtime.kernel.store import StoreError
@@ -150,12 +150,12 @@ def broker(
             )
             if accounting:
                 log.keep_accounts(place, served)
-            takes, rereads = takes_of(served, log, settings, limit), []
+            appliers, rereads = appliers_of(served, log, settings, limit), []
             if table is not None:
                 read_again = BrokerFiles(served, log, table, access or ring.table_file, ring)
-                takes["access"] = read_again.take_access
+                appliers["access"] = read_again.take_access
                 rereads.append(read_again.reread)
-            reloading = Reloading(configured, log.line, takes=takes, rereads=rereads)
+            reloading = Reloading(configured, log.line, appliers=appliers, rereads=rereads)
             asyncio.run(run_broker(served, log, reloading, answer_status=status, metrics=shown_at))
     except (ValueError, ExposureError, KeyFileError) as error:
         fail(str(error))

@@ -7,7 +7,7 @@ from pathlib import Path
 from specwire.runtime.cli.norfab_limits import read_settings
 from specwire.runtime.cli.norfab_running import BrokerLog
 from specwire.runtime.cli.rekeying import Rekeying
-from specwire.runtime.cli.reloading import Take
+from specwire.runtime.cli.reloading import Apply
 from specwire.runtime.norfab.limits import Settings
 from specwire.runtime.norfab.security.keyring import Keyring
 from specwire.runtime.norfab.security.table import Table
@@ -36,7 +36,7 @@ class BrokerFiles:
     def take_access(self, file: Path | None) -> None:
         """Have another file be that of the table; raises ValueError where it was taken away."""
         if file is None:
-            raise ValueError("to go back to the table in the folder takes a new start")
+            raise ValueError("to go back to the table in the folder needs a restart")
         self._file = file
 
     def reread(self) -> None:
@@ -50,10 +50,10 @@ class BrokerFiles:
         self._log.line(f"the table of peers was read again: {len(self._table)} peers")
 
 
-def takes_of(
+def appliers_of(
     broker: NorfabBroker, log: BrokerLog, settings: Settings, words: list[str] | None
-) -> dict[str, Take]:
-    """Return what takes other settings while the broker runs.
+) -> dict[str, Apply]:
+    """Return functions that apply other settings while the broker runs.
 
     Args:
         settings: those that it has.

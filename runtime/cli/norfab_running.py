@@ -18,7 +18,7 @@ from specwire.runtime.cli.metrics_showing import shown
 from specwire.runtime.cli.readiness import Readiness
 from specwire.runtime.cli.reloading import Reloading
 from specwire.runtime.cli.signals import stop_requested
-from specwire.runtime.kernel.descriptors import raise_descriptor_limit
+from specwire.runtime.kernel.service import raise_descriptor_limit
 from specwire.runtime.log.form import LogForm
 from specwire.runtime.log.serverlog import ServerLog
 from specwire.runtime.log.stamp import Stamp
@@ -34,7 +34,7 @@ from specwire.runtime.transport.status_folder import address_in, locate_status_f
 from specwire.runtime.transport.status_socket import StatusSocket
 
 if TYPE_CHECKING:
-    from specwire.runtime.observe.subject import Subject
+    from specwire.runtime.observe.view import Subject
 
 
 class BrokerLog:
@@ -131,7 +131,7 @@ async def run_broker(
 
 
 def _subject(broker: NorfabBroker) -> Subject:
-    from specwire.runtime.observe.subjects.norfab import broker_subject
+    from specwire.runtime.observe.norfab import broker_subject
 
     return broker_subject(broker)
 

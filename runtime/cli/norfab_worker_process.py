@@ -26,7 +26,7 @@ from specwire.runtime.cli.norfab_worker_options import KEYS, PROCESS, USER, Work
 from specwire.runtime.cli.norfab_worker_reloading import reload_requested
 from specwire.runtime.cli.readiness import Readiness
 from specwire.runtime.cli.signals import stop_requested
-from specwire.runtime.kernel.descriptors import raise_descriptor_limit
+from specwire.runtime.kernel.service import raise_descriptor_limit
 from specwire.runtime.kernel.store import StoreError
 from specwire.runtime.log.form import LogForm
 from specwire.runtime.log.serverlog import ServerLog
@@ -43,7 +43,7 @@ from specwire.runtime.transport.keys import KeyFileError
 from specwire.runtime.transport.security import NULL, Security
 
 if TYPE_CHECKING:
-    from specwire.runtime.observe.subject import Subject
+    from specwire.runtime.observe.view import Subject
 
 ROLE = "norfab-worker"
 
@@ -166,7 +166,7 @@ def _place(options: WorkerOptions) -> Place | None:
 
 
 def _subject(worker: NorfabWorker) -> Subject:
-    from specwire.runtime.observe.subjects.norfab import worker_subject
+    from specwire.runtime.observe.norfab import worker_subject
 
     return worker_subject(worker)
 

@@ -105,8 +105,7 @@ def check_target(endpoint: str, *, anywhere: bool) -> None:
 
 def read_security(curve: Path | None, server_key: str | None) -> CurveClient | PlainClient | Null:
     """Return how this side proves itself; ends the command where the keys cannot be used."""
-    from specwire.runtime.filemq.access import AccessError
-    from specwire.runtime.filemq.credentials import read_client_security
+    from specwire.runtime.filemq.access import AccessError, read_client_security
 
     try:
         return read_client_security(

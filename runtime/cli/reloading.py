@@ -19,7 +19,7 @@ from specwire.runtime.kernel.settings import show_value
 from specwire.runtime.kernel.settings_sources import ConfigurationError, ServerConfiguration
 from specwire.runtime.log.text import show
 
-Take = Callable[[Any], str | None]
+Apply = Callable[[Any], str | None]
 """Applies a new value; returns the text to log in place of the value, or None."""
 
 
@@ -29,7 +29,7 @@ class Reloading:
     Args:
         configured: the configuration as read at the start.
         say: writes a line of the server's log.
-        takes: functions that apply a setting, by parameter; others need a restart. A settings
+        appliers: functions that apply a setting, by parameter; others need a restart. A settings
             struct marks exactly these as `reload`.
         rereads: functions that read files again, called after the configuration was read.
     """
@@ -39,14 +39,14 @@ class Reloading:
         configured: ServerConfiguration,
         say: Callable[[str], None],
         *,
-        takes: Mapping[str, Take],
+        appliers: Mapping[str, Apply],
         rereads: Sequence[Callable[[], None]] = (),
     ) -> None:
         section = configured.section
         reloadable = {setting.parameter for setting in section.settings if setting.reload}
-        assert section.struct is None or reloadable == set(takes), "documentation and code disagree"
+        assert section.struct is None or reloadable == set(appliers), "documentation and code disagree"
         self._configured, self._say = configured, say
-        self._takes, self._rereads = takes, rereads
+        self._appliers, self._rereads = appliers, rereads
         self._is_ready = self._is_asked = False
 
     def listen(self) -> None:
@@ -86,14 +86,14 @@ class Reloading:
             if setting.parameter not in changed:
                 continue
             value = changed[setting.parameter]
-            take = self._takes.get(setting.parameter)
-            if take is None:
+            apply = self._appliers.get(setting.parameter)
+            if apply is None:
                 later.append(setting.key)
                 continue
             try:
-                told = take(value)
+                text = apply(value)
             except ValueError as error:
-                told = f"{setting.key} stays as it was: {error}"
-            self._say(show(told or f"{setting.key} is {show_value(value)} from now on"))
+                text = f"{setting.key} stays as it was: {error}"
+            self._say(show(text or f"{setting.key} is {show_value(value)} from now on"))
         if later:
             self._say(show(f"what else has changed holds from the next start on: {', '.join(later)}"))

@@ -22,17 +22,21 @@ from specwire.generated.zre import EDITION
 from specwire.runtime.cli.capture_options import open_capture
 from specwire.runtime.cli.config_sections import load_section
 from specwire.runtime.cli.console import fail, print_error
+from specwire.runtime.cli.metrics_options import read_metrics
+from specwire.runtime.cli.metrics_showing import shown
 from specwire.runtime.cli.readiness import Readiness
-from specwire.runtime.cli.reloading import Reloading, Take
+from specwire.runtime.cli.reloading import Apply, Reloading
 from specwire.runtime.cli.settings_command import settings_command
 from specwire.runtime.cli.signals import stop_requested
 from specwire.runtime.cli.status_asking import NoAnswerError, ask_all, describe_status
 from specwire.runtime.kernel.log import EventLog
 from specwire.runtime.kernel.settings import Setting
-from specwire.runtime.kernel.settings_groups import CaptureSettings
+from specwire.runtime.kernel.settings_groups import CaptureSettings, MetricsSettings
 from specwire.runtime.kernel.settings_sources import ServerConfiguration
 from specwire.runtime.log.form import LogForm
 from specwire.runtime.log.text import show
+from specwire.runtime.observe.place import Place
+from specwire.runtime.observe.zre import zre_subject
 from specwire.runtime.transport.backoff import ReconnectPolicy
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.status_folder import (
@@ -57,6 +61,7 @@ class JoinSettings(ZreSettings, frozen=True, kw_only=True):
     """Join groups, print what happens, and send lines from standard input."""
 
     capture: CaptureSettings = CaptureSettings()
+    metrics: MetricsSettings = MetricsSettings()
     json: Annotated[bool, Setting(help="Print each event as a JSON object.")] = False
 
 
@@ -68,11 +73,14 @@ def zre() -> None:
 def join(settings: JoinSettings, configuration: ServerConfiguration) -> None:
     """Run a peer until a signal comes."""
     log = EventLog(print_line, ROLE, LogForm.JSON if settings.json else LogForm.TEXT)
+    metrics = settings.metrics
     try:
+        place = read_metrics(metrics.address, anywhere=metrics.anywhere, password_file=metrics.password_file)
         with open_capture(settings.capture, "zre", EDITION, "peer") as tap:
             peer = ZrePeer(settings, on_event=log.emit, tap=tap)
             changes = Changes(peer, settings, log)
-            asyncio.run(run_peer(peer, log, Reloading(configuration, log.line, takes=changes.takes)))
+            reloading = Reloading(configuration, log.line, appliers=changes.appliers)
+            asyncio.run(run_peer(peer, log, reloading, place))
     except ValueError as error:
         fail(str(error))
     finally:
@@ -114,12 +122,12 @@ class Changes:
         self._applying: asyncio.Task[None] | None = None
 
     @property
-    def takes(self) -> dict[str, Take]:
+    def appliers(self) -> dict[str, Apply]:
         """Functions that apply a setting."""
         names = ("groups", "endpoint", "evasive_after", "expired_after")
-        return {name: partial(self._take, name) for name in names}
+        return {name: partial(self._change, name) for name in names}
 
-    def _take(self, name: str, value: Any) -> str:
+    def _change(self, name: str, value: Any) -> str:
         self._settings = msgspec.structs.replace(self._settings, **{name: value})
         if self._applying is not None:
             self._applying.cancel()
@@ -142,8 +150,8 @@ class Changes:
             await asyncio.sleep(retry_at - clock())
 
 
-async def run_peer(peer: ZrePeer, log: EventLog, reloading: Reloading) -> None:
-    """Run a peer until SIGINT or SIGTERM."""
+async def run_peer(peer: ZrePeer, log: EventLog, reloading: Reloading, place: Place | None) -> None:
+    """Run a peer until SIGINT or SIGTERM, and show its metrics at `place`; raises TransportError."""
     stop, ready = stop_requested(), Readiness()
     reloading.listen()
     # Not `sys.stdin`: Python closes it at exit, and aborts while the thread reads from it.
@@ -153,15 +161,16 @@ async def run_peer(peer: ZrePeer, log: EventLog, reloading: Reloading) -> None:
         log.line(f"{own.name} listens on {own.endpoint}")
         answering = await answer_status(peer, log)
         try:
-            reloading.begin()
-            ready.tell()
-            while not stop.done():
-                line = asyncio.ensure_future(anext(lines))
-                await asyncio.wait((stop, line), return_when=asyncio.FIRST_COMPLETED)
-                if line.done():
-                    for text in await perform(peer, line.result()):
-                        log.line(text)
-                line.cancel()
+            async with shown(place, lambda: zre_subject(peer), log.line):
+                reloading.begin()
+                ready.tell()
+                while not stop.done():
+                    line = asyncio.ensure_future(anext(lines))
+                    await asyncio.wait((stop, line), return_when=asyncio.FIRST_COMPLETED)
+                    if line.done():
+                        for text in await perform(peer, line.result()):
+                            log.line(text)
+                    line.cancel()
         finally:
             if answering is not None:
                 await answering.close()

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from specwire.runtime.doctor.finding import Finding, State
-from specwire.runtime.kernel.descriptors import LOW_DESCRIPTOR_LIMIT
+from specwire.runtime.kernel.service import LOW_DESCRIPTOR_LIMIT
 
 FREE_OCTETS = 2 << 30
 """Space that a capture and Spark's shuffles fill in no time."""

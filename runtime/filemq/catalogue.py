@@ -1,4 +1,4 @@
-"""Files that a server publishes, by virtual name, and the changes that publications report.
+"""Files that a server publishes, by virtual name, with the changes and requests that concern them.
 
 The engine asks the catalogue which files a subscription covers. The catalogue lives on the event
 loop. Its strings are shared with every client's queue, so a long queue costs references only.
@@ -7,7 +7,7 @@ loop. Its strings are shared with every client's queue, so a long queue costs re
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -85,22 +85,6 @@ class Trust(msgspec.Struct, frozen=True):
 Change = Put | Gone | Unfit | Doubt | Trust
 
 
-class Listing(Protocol):
-    """Interface of the catalogue for the engine."""
-
-    def __len__(self) -> int:
-        """Return the number of files."""
-
-    def find(self, name: str) -> Entry | None:
-        """Return the file called `name`."""
-
-    def order(self) -> Order:
-        """Return the names of all files at this moment."""
-
-    def is_in_doubt(self, name: str) -> bool:
-        """Return whether a file may exist although it is not listed."""
-
-
 class Catalogue:
     """The files of all publications of one server.
 
@@ -117,7 +101,7 @@ class Catalogue:
         return len(self._entries)
 
     def find(self, name: str) -> Entry | None:
-        """See `Listing.find`."""
+        """Return the file called `name`."""
         return self._entries.get(name)
 
     def under(self, path: str) -> Iterator[Entry]:
@@ -125,11 +109,11 @@ class Catalogue:
         return (self._entries[name] for name in self.order().under(path))
 
     def order(self) -> Order:
-        """See `Listing.order`."""
+        """Return the names of all files at this moment."""
         return self._names.order()
 
     def is_in_doubt(self, name: str) -> bool:
-        """See `Listing.is_in_doubt`."""
+        """Return whether a file may exist although it is not listed."""
         return is_below(name, self.doubts)
 
     def put(self, entry: Entry) -> bool:
@@ -166,3 +150,47 @@ class PublicationTotals:
         if new is not None and not is_folder(new.name):
             self.files += 1
             self.octets += new.size
+
+
+class ReadingState(msgspec.Struct):
+    """State of the reader of a file after some chunks; only the reader uses it.
+
+    Attributes:
+        sha1: `hashlib` object over all chunks; None if the digest is not computed on the way.
+        touched_ns: time at which the file's state had changed last when reading began.
+    """
+
+    sha1: Any
+    touched_ns: int
+
+
+class ReadChunk(msgspec.Struct, frozen=True):
+    """Request: read `size` octets at `offset` of a file.
+
+    Answered with `Chunk`, or None if the file has changed.
+
+    Attributes:
+        state: of the answer to the request before; None for the first one.
+    """
+
+    entry: Entry
+    offset: int
+    size: int
+    state: ReadingState | None = None
+
+
+class Chunk(msgspec.Struct, frozen=True):
+    """Octets of a file, exactly as many as requested."""
+
+    octets: bytes
+    state: ReadingState
+
+
+class CheckPart(msgspec.Struct, frozen=True):
+    """Request: compute the SHA-1 of the first `size` octets of a file.
+
+    Answered with upper-case hexadecimal, or None if the file has changed.
+    """
+
+    entry: Entry
+    size: int

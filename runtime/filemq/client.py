@@ -26,7 +26,6 @@ for the disk, the client receives nothing, and does not take the silence for the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from enum import Enum
 from math import inf
 from typing import Any
 
@@ -67,7 +66,7 @@ from specwire.runtime.filemq.diskwork import (
     Wrote,
 )
 from specwire.runtime.filemq.incoming import GapError, OverrunError
-from specwire.runtime.filemq.status import LOOK_S, ProgressLooks, UnderWay
+from specwire.runtime.filemq.status import LOOK_S, Phase, ProgressLooks, UnderWay
 from specwire.runtime.kernel.effects import Ask, Connect, DropPeer, Log, Stop
 from specwire.runtime.kernel.events import (
     Answered,
@@ -90,15 +89,6 @@ ASKED_AGAIN = "it is asked for again"
 CONTENT_LOST = "was renamed, and the file under its old name is not here any more"
 LONGEST_REPAIR_DELAY_S = 60.0
 NEVER_ANSWERED = "no answer at all: nothing speaks FILEMQ there, or the network lets nothing through"
-
-
-class Phase(Enum):
-    """Phase of a connection; see the module's text."""
-
-    OPENING = "opening"
-    OPEN = "open"
-    WAITING = "waiting"
-    ENDED = "ended"
 
 
 class ClientEngine(ClientHandler[float, Effects]):
@@ -164,15 +154,15 @@ class ClientEngine(ClientHandler[float, Effects]):
         """Return when the host must call `handle` with `Tick`; see `Engine`."""
         if self._disk.is_ready:
             return -inf
-        times = [self._look_at, self._holdings.deadline]
+        times = [self._look_at, *(until for _, until in self._holdings.calls.values())]
         connection = self._connection
         match self.phase:
             case Phase.WAITING:
                 times.append(self._reconnect_at)
             case Phase.OPENING:
-                times.append(connection.heard_at + self._expiry_s)
+                times.append(connection.received_at + self._expiry_s)
             case Phase.OPEN:
-                times += (connection.heard_at + self._expiry_s, self._repair_at, self._check_at)
+                times += (connection.received_at + self._expiry_s, self._repair_at, self._check_at)
                 times.append(hugz_at(connection, self._heartbeat_s))
         at = min(times)
         return None if at == inf else at
@@ -180,12 +170,11 @@ class ClientEngine(ClientHandler[float, Effects]):
     def handle(self, event: Event, now: float) -> Effects:
         """Handle an event; see `Engine`."""
         effects = self._react(event, now)
-        if self._disk.is_ready:
-            batch = self._disk.take_batch(gather=isinstance(event, MessageReceived))
-            effects += () if batch is None else (Ask(batch),)
+        if (batch := self._disk.next_batch(gather=isinstance(event, MessageReceived))) is not None:
+            effects.append(Ask(batch))
         if self._peer is not None:
             effects += pause_or_resume(self._connection, self._disk, now)
-        if self._holdings.has_calls:
+        if self._holdings.calls:
             effects += self._holdings.answers(now)
         if self._stopping is not None and self._disk.is_idle:
             effects.append(Stop(self._stopping))
@@ -229,7 +218,7 @@ class ClientEngine(ClientHandler[float, Effects]):
                 if self.phase is Phase.OPEN:
                     return subscribe(self._connection, self._disk, [path], now)
             case ConfirmDeletions():
-                self._disk.order(AcceptDeletions(self._connection.number))
+                self._disk.add(AcceptDeletions(self._connection.number))
         return []
 
     def _ask_for_all(self, now: float) -> Effects:
@@ -240,13 +229,13 @@ class ClientEngine(ClientHandler[float, Effects]):
 
     def _receive(self, command: Command, now: float) -> Effects:
         connection = self._connection
-        connection.heard_at, connection.is_silent = now, False
+        connection.received_at, connection.is_silent = now, False
         violation = connection.dialog.receive(command)
         if isinstance(command, ErrorCommand):
             if connection.subscribing.is_resuming:
                 for order in connection.resuming.give_up():
-                    self._disk.order(order)
-                return self._lose(f"the server does not go on with a file: {command.reason}", now)
+                    self._disk.add(order)
+                return self._lose(f"the server does not continue a file: {command.reason}", now)
         elif violation is not None:
             return [Log(Refused(command.NAME, str(violation)))]
         return dispatch_to_client(self, command, now)
@@ -273,7 +262,7 @@ class ClientEngine(ClientHandler[float, Effects]):
     def on_cheezburger(self, message: filemq.Cheezburger, now: float) -> Effects:
         """Order disk work for content."""
         try:
-            steps = self._connection.intake.take(message)
+            steps = self._connection.intake.receive(message)
         except OverrunError as error:
             return self._end(str(error))
         except GapError as error:
@@ -285,7 +274,7 @@ class ClientEngine(ClientHandler[float, Effects]):
             elif isinstance(step, LogEvent):
                 effects.append(Log(step))
             else:
-                self._disk.order(step)
+                self._disk.add(step)
         if self._look_at == inf:
             self._look(now)
         return [*effects, *grant(self._connection, now)]
@@ -333,7 +322,7 @@ class ClientEngine(ClientHandler[float, Effects]):
         self._holdings.apply(outcome)
         match outcome:
             case Wrote(octets=octets) if is_current:
-                self._connection.intake.finish(octets)
+                self._connection.intake.pending_octets -= octets
                 return grant(self._connection, now)
             case Held() if is_current:
                 return ask_for_missing(self._connection, self._disk, outcome, now)
@@ -368,12 +357,12 @@ class ClientEngine(ClientHandler[float, Effects]):
         effects: Effects = self._look(now) if now >= self._look_at else []
         connection = self._connection
         if connection.is_paused:
-            connection.heard_at = now
+            connection.received_at = now
         match self.phase:
             case Phase.WAITING if now >= self._reconnect_at:
                 effects += self._open(now)
-            case Phase.OPENING | Phase.OPEN if now >= connection.heard_at + self._expiry_s:
-                effects += self._lose(f"silent for {now - connection.heard_at:.1f} s", now)
+            case Phase.OPENING | Phase.OPEN if now >= connection.received_at + self._expiry_s:
+                effects += self._lose(f"silent for {now - connection.received_at:.1f} s", now)
             case Phase.OPEN:
                 effects += show_life(connection, self._heartbeat_s, now)
                 if now >= self._repair_at:
@@ -381,7 +370,7 @@ class ClientEngine(ClientHandler[float, Effects]):
                     effects += self._ask_for_all(now)
                 if now >= self._check_at:
                     self._check_at = inf  # until this comparison has ended
-                    self._disk.order(CheckInbox(connection.number))
+                    self._disk.add(CheckInbox(connection.number))
         return effects
 
     def _look(self, now: float) -> Effects:
@@ -422,7 +411,7 @@ class ClientEngine(ClientHandler[float, Effects]):
 
     def _disconnect(self) -> Effects:
         for order in self._connection.intake.stop():
-            self._disk.order(order)
+            self._disk.add(order)
         if self._peer is None:
             return []
         drop, self._peer = DropPeer(self._peer), None

@@ -1,28 +1,38 @@
-"""Codec of FILEMQ peers: the commands of a dialect, counted."""
+"""Codec of FILEMQ peers, the dialect of the C implementation, and `DIALECTS`, all dialects by name.
+
+The messages of the C implementation are those of `specwire.generated.libfilemq`: one frame each, a
+version of two octets, long names, a number in NOM, and a CHEEZBURGER with its content, whose `eof`
+marks the last one of a file. There is no WAT, and a C server sends neither HUGZ nor KTHXBAI.
+
+The habits are what the C programs were observed to do. A C server stops for good when a chunk is
+larger than the credit that is left. It sends changes of everything that it publishes, whatever was
+subscribed to, and sometimes deletes a file that is still there. A C client writes chunks into the
+file itself, under any name, until an empty chunk, and cannot ask for files that are there already.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from copy import copy
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
-import msgspec
-
+from specwire.generated import filemq, libfilemq
 from specwire.generated.errors import DecodeError
-from specwire.generated.filemq import Cheezburger, Icanhaz
-from specwire.runtime.filemq.dialect import Command, Dialect
-from specwire.runtime.filemq.events import (
-    FileDeleted,
-    FileReceived,
-    FileResumed,
-    FileSent,
-    FileWithdrawn,
-    PeerOpened,
+from specwire.generated.session import DialogSession
+from specwire.runtime.filemq.dialect import (
+    FILEMQ,
+    CacheRules,
+    Command,
+    Dialect,
+    ErrorCommand,
+    Habits,
+    Role,
 )
-from specwire.runtime.filemq.resync import RESYNC
+from specwire.runtime.filemq.events import Counters
+from specwire.runtime.filemq.names import LONGEST_NAME_OCTETS, MAX_NAME_OCTETS, cut_reason
+from specwire.runtime.filemq.resync import WHOLE
 from specwire.runtime.kernel.events import PeerId
-from specwire.runtime.kernel.host import Host
-from specwire.runtime.kernel.log import LogEvent, Refused
+
+ENDLESS_CREDIT = 2**62
+"""Far from 2^64, where the C server's sum would wrap."""
 
 
 class FilemqCodec:
@@ -39,111 +49,149 @@ class FilemqCodec:
             self._counters.malformed += 1
             raise
         for command in commands:
-            self._counters.count_command_in(command)
+            self._counters.count_command(command, self._counters.commands_in)
         return commands
 
     def encode(self, peer: PeerId, message: Command) -> Sequence[bytes]:
         """Return the frames of a command; raises EncodeError."""
         frames = self._dialect.encode(message)
-        self._counters.count_command_out(message)
+        self._counters.count_command(message, self._counters.commands_out)
         return frames
 
 
-ERRORS = ("SRSLY", "RTFM", "WAT")
+class LibfilemqDialect(Dialect):
+    """Conversion between the messages of `specwire.generated.libfilemq` and the commands of FILEMQ v2."""
+
+    name = "libfilemq"
+    title = "the C implementation"
+    edition = libfilemq.EDITION
+    timers: Mapping[str, float] = libfilemq.machine.TIMERS
+    habits = Habits(
+        longest_name_octets=LONGEST_NAME_OCTETS,
+        server_asks_for_life=False,
+        server_says_goodbye=False,
+        writes_in_place=True,
+        cannot_resync=True,
+        options=(WHOLE,),
+        # Names are strings of one octet's length, and the C server renames those that are not full.
+        cache=CacheRules(entries=1000, name_octets=MAX_NAME_OCTETS, full_names=True, in_flight=1),
+        credit_octets=ENDLESS_CREDIT,
+        queue_messages=8,
+        server_filters=False,
+        resumes=False,
+        counts_commands=False,
+        deletes_reliably=False,
+    )
+
+    def decode(self, frames: Sequence[bytes]) -> Sequence[Command]:
+        """Return the commands. A last chunk that has content is a chunk and an empty one behind it."""
+        message = libfilemq.decode(frames)
+        command = to_command(message)
+        if isinstance(message, libfilemq.Cheezburger) and message.eof and message.chunk:
+            end = to_command(message.replace(offset=message.offset + len(message.chunk), chunk=b""))
+            return command, end
+        return (command,)
+
+    def encode(self, command: Command) -> list[bytes]:
+        """Return the frames. A command that this dialect does not have is a fault of ours (KeyError)."""
+        return to_message(command).encode()
+
+    def answer(self, role: Role, error: DecodeError) -> ErrorCommand | None:
+        """Return RTFM, or None for no answer."""
+        reply = libfilemq.answer(role, error)
+        return None if reply is None else filemq.Rtfm(reason=cut_reason(str(error)))
+
+    def open_dialog(self, role: Role) -> DialogSession:
+        """Return an observer of a new peering.
+
+        A dialog's tables go by the names of messages, which are those of the commands; so what this
+        dialect does not have is a violation.
+        """
+        return libfilemq.machine.Session(role=role, reading="concurrent")
 
 
-class Counters(msgspec.Struct):
-    """Counts since the start, which only grow.
+def to_command(message: libfilemq.AnyMessage) -> Command:
+    """Return what `message` is in FILEMQ v2."""
+    match message:
+        case libfilemq.Icanhaz(path=path, options=options, cache=cache):
+            return filemq.Icanhaz(path=path, options=options, cache=cache)
+        case libfilemq.Nom(credit=credit):
+            return filemq.Nom(credit=credit)
+        case libfilemq.Cheezburger():
+            return filemq.Cheezburger(
+                sequence=message.sequence,
+                operation=message.operation,
+                filename=message.filename,
+                offset=message.offset,
+                headers=message.headers,
+                chunk=message.chunk,
+            )
+        case libfilemq.Srsly(reason=reason):
+            return filemq.Srsly(reason=reason)
+        case libfilemq.Rtfm(reason=reason):
+            return filemq.Rtfm(reason=reason)
+    return PLAIN_COMMANDS[message.NAME]
 
-    Attributes:
-        octets_in, octets_out: of all frames.
-        content_octets: of file content, in either direction.
-        files: received or sent.
-        deletions: files removed from the inbox or from a publication.
-        refusals: what was not accepted here, whatever the other side was answered.
-        malformed: messages that are no command.
-        cut_off: connections that were closed because a message did not end; refusals, too.
-        octets_saved: content that was not sent again because a file was resumed.
-        commands_in, commands_out: by the names of the specification.
-    """
 
-    messages_in: int = 0
-    messages_out: int = 0
-    octets_in: int = 0
-    octets_out: int = 0
-    chunks: int = 0
-    content_octets: int = 0
-    files: int = 0
-    deletions: int = 0
-    refusals: int = 0
-    malformed: int = 0
-    cut_off: int = 0
-    peerings: int = 0
-    resyncs: int = 0
-    resumed: int = 0
-    octets_saved: int = 0
-    commands_in: dict[str, int] = {}
-    commands_out: dict[str, int] = {}
+def to_message(command: Command) -> libfilemq.AnyMessage:
+    """Return the message for `command`; KeyError for WAT, which has none."""
+    match command:
+        case filemq.Icanhaz(path=path, options=options, cache=cache):
+            return libfilemq.Icanhaz(path=path, options=options, cache=cache)
+        case filemq.Nom(credit=credit):
+            return libfilemq.Nom(credit=credit)
+        case filemq.Cheezburger():
+            ends = command.operation == filemq.Operation.CREATE and not command.chunk
+            return libfilemq.Cheezburger(
+                sequence=command.sequence,
+                operation=command.operation,
+                filename=command.filename,
+                offset=command.offset,
+                eof=int(ends),
+                headers=command.headers,
+                chunk=command.chunk,
+            )
+        case filemq.Srsly(reason=reason):
+            return libfilemq.Srsly(reason=reason)
+        case filemq.Rtfm(reason=reason):
+            return libfilemq.Rtfm(reason=reason)
+    return PLAIN_MESSAGES[command.NAME]
 
-    def count_command_in(self, command: Command) -> None:
-        """Count a command that was understood, and the content in it."""
-        self._count(command, self.commands_in)
 
-    def count_command_out(self, command: Command) -> None:
-        """Count a command that is being sent, and the content in it."""
-        self._count(command, self.commands_out)
+PLAIN_COMMANDS: Mapping[str, Command] = {
+    command.NAME: command
+    for command in (
+        filemq.Ohai(),
+        filemq.OhaiOk(),
+        filemq.IcanhazOk(),
+        filemq.Hugz(),
+        filemq.HugzOk(),
+        filemq.Kthxbai(),
+    )
+}
+"""The commands without fields, by name."""
 
-    def count_event(self, event: LogEvent) -> None:
-        """Count what an event stands for."""
-        match event:
-            case FileReceived() | FileSent():
-                self.files += 1
-            case FileDeleted() | FileWithdrawn():
-                self.deletions += 1
-            case Refused():
-                self.refusals += 1
-            case PeerOpened():
-                self.peerings += 1
-            case FileResumed(offset=offset):
-                self.resumed += 1
-                self.octets_saved += offset
+PLAIN_MESSAGES: Mapping[str, libfilemq.AnyMessage] = {
+    message.NAME: message
+    for message in (
+        libfilemq.Ohai(),
+        libfilemq.OhaiOk(),
+        libfilemq.IcanhazOk(),
+        libfilemq.Hugz(),
+        libfilemq.HugzOk(),
+        libfilemq.Kthxbai(),
+    )
+}
 
-    def errors_sent(self) -> int:
-        """Return how often the other side was told SRSLY, RTFM or WAT."""
-        return sum(self.commands_out.get(name, 0) for name in ERRORS)
+LIBFILEMQ = LibfilemqDialect()
 
-    def errors_received(self) -> int:
-        """Return how often the other side said SRSLY, RTFM or WAT."""
-        return sum(self.commands_in.get(name, 0) for name in ERRORS)
+DIALECTS: Mapping[str, Dialect] = {dialect.name: dialect for dialect in (FILEMQ, LIBFILEMQ)}
 
-    def with_host(self, host: Host | None) -> Counters:
-        """Return the counts of this moment, with those of the host."""
-        counts = copy(self)
-        counts.commands_in, counts.commands_out = dict(self.commands_in), dict(self.commands_out)
-        counts.add_host(host)
-        return counts
 
-    def add_host(self, host: Host | None) -> None:
-        """Add the counts of a host that was started."""
-        if host is None or not host.was_started:
-            return
-        status = host.status()
-        self.messages_in += status.messages_in
-        self.messages_out += status.messages_out
-        self.octets_in += status.octets_in
-        self.octets_out += status.octets_out
-        self.cut_off += status.counters.cut_off
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the counts by name."""
-        return msgspec.structs.asdict(self)
-
-    def _count(self, command: Command, counts: dict[str, int]) -> None:
-        name = command.NAME
-        counts[name] = counts.get(name, 0) + 1
-        if isinstance(command, Cheezburger):
-            if command.chunk:  # an empty chunk ends a file
-                self.chunks += 1
-                self.content_octets += len(command.chunk)
-        elif isinstance(command, Icanhaz) and RESYNC in command.options:
-            self.resyncs += 1
+def find_dialect(name: str) -> Dialect:
+    """Return the dialect of the generated package `name`; raises ValueError for one that is not spoken."""
+    try:
+        return DIALECTS[name]
+    except KeyError:
+        spoken = ", ".join(sorted(DIALECTS))
+        raise ValueError(f"no FILEMQ peer speaks {name!r}; known: {spoken}") from None

@@ -17,18 +17,12 @@ from math import inf
 import msgspec
 
 from specwire.generated.filemq import Hugz, Icanhaz, Nom
-from specwire.runtime.filemq.dialect import Command, Dialect, Dialog, Habits, OutOfTurnError
+from specwire.generated.session import DialogSession
+from specwire.runtime.filemq.dialect import Command, Dialect, Habits, OutOfTurnError
 from specwire.runtime.filemq.diskwork import DiscardFile, DiskQueue, Held, ListHeld
-from specwire.runtime.filemq.incoming import Intake
+from specwire.runtime.filemq.incoming import Intake, Resuming
 from specwire.runtime.filemq.names import covers, fault_in_entry, fault_in_name, fault_in_path, normalise_path
-from specwire.runtime.filemq.resync import (
-    ATTRIBUTES,
-    INSIDE,
-    RENAMES,
-    RESUME_FROM_OCTETS,
-    Resuming,
-    resync_commands,
-)
+from specwire.runtime.filemq.resync import ATTRIBUTES, INSIDE, RENAMES, RESUME_FROM_OCTETS, resync_commands
 from specwire.runtime.kernel.effects import HostEffect, PauseReceiving, Send
 from specwire.runtime.kernel.events import PeerId
 
@@ -154,8 +148,8 @@ class Subscribing:
         """Begin the next path.
 
         Returns:
-            the command to send; or the path of which the files must be listed for `ask`; or None if a
-            path is being asked for, or none is left.
+            the command to send; or the path of which the files must be listed for `ask`; or None if
+            a path is being asked for, or none is left.
         """
         if self.asking is not None or not self._paths:
             return None
@@ -175,14 +169,14 @@ class Subscribing:
             return []
         self._resume_at = len(rest) - 1
         self._commands = chain(rest, resync_commands(path, digests, self._habits))
-        return self._take_commands()
+        return self._next_commands()
 
     def confirm(self) -> list[Icanhaz]:
         """Note an ICANHAZ-OK; return the next commands for the same path."""
         if self._sent == self._accepted:
             return []
         self._accepted += 1
-        return self._take_commands()
+        return self._next_commands()
 
     def finish(self) -> str | None:
         """End the path that is asked for, and return it."""
@@ -195,7 +189,7 @@ class Subscribing:
         self._sent = self._accepted = 0
         self._resume_at = -1
 
-    def _take_commands(self) -> list[Icanhaz]:
+    def _next_commands(self) -> list[Icanhaz]:
         room = self._habits.cache.in_flight - (self._sent - self._accepted)
         commands = list(islice(self._commands, room))
         self._sent += len(commands)
@@ -208,7 +202,7 @@ class ServerConnection:
 
     Attributes:
         number: counts connections; orders for the disk carry it.
-        heard_at, sent_at: time of the last command in each direction.
+        received_at, sent_at: time of the last command in each direction.
         is_silent: neither the server nor the network has given an answer yet.
         awaits_life: HUGZ was sent, and HUGZ-OK has not come.
         is_paused: nothing is received until the disk has caught up.
@@ -216,13 +210,13 @@ class ServerConnection:
 
     number: int
     peer: PeerId
-    dialog: Dialog
+    dialog: DialogSession
     paths: Paths
     resuming: Resuming
     intake: Intake
     subscribing: Subscribing
     window_octets: int
-    heard_at: float
+    received_at: float
     sent_at: float
     is_silent: bool = True
     awaits_life: bool = False
@@ -270,7 +264,7 @@ def make_connection(
         intake=intake,
         subscribing=Subscribing(resync=settings.resync, habits=habits),
         window_octets=settings.window_octets,
-        heard_at=now,
+        received_at=now,
         sent_at=now,
     )
 
@@ -291,7 +285,7 @@ def ask_next(connection: ServerConnection, disk: DiskQueue, now: float) -> Effec
         case None:
             return []
         case str(path):
-            disk.order(ListHeld(connection.number, path))
+            disk.add(ListHeld(connection.number, path))
             return []
         case command:
             return [connection.send(command, now)]
@@ -301,7 +295,7 @@ def ask_for_missing(connection: ServerConnection, disk: DiskQueue, held: Held, n
     """Ask for what the inbox lacks, now that it was listed."""
     rest = connection.resuming.ask(held.unfinished, connection.paths)
     if isinstance(rest, DiscardFile):
-        disk.order(rest)
+        disk.add(rest)
         rest = ()
     commands = connection.subscribing.ask(held.path, held.digests, rest)
     return [connection.send(command, now) for command in commands]
@@ -333,8 +327,9 @@ def show_life(connection: ServerConnection, heartbeat_s: float, now: float) -> E
 
 def pause_or_resume(connection: ServerConnection, disk: DiskQueue, now: float) -> Effects:
     """Receive nothing while too much waits for the disk. That silence is not the server's."""
-    is_behind = disk.backlog >= MAX_BACKLOG or connection.intake.pending_octets > connection.window_octets
+    pending_octets = connection.intake.pending_octets
+    is_behind = len(disk.waiting) >= MAX_BACKLOG or pending_octets > connection.window_octets
     if is_behind is connection.is_paused:
         return []
-    connection.is_paused, connection.heard_at = is_behind, now
+    connection.is_paused, connection.received_at = is_behind, now
     return [PauseReceiving(connection.peer, is_behind)]

@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 
 from specwire.runtime.containment import ContainmentError, require_file
-from specwire.runtime.filemq.digests import sign
 from specwire.runtime.filemq.disk import folders_below, parent_of
 from specwire.runtime.filemq.diskwork import Deleted, DeleteFile, Failed, Outcome, Restored
 from specwire.runtime.filemq.journal import Journal, Record
@@ -26,6 +25,7 @@ from specwire.runtime.filemq.names import (
     split_name,
 )
 from specwire.runtime.filemq.policy import InboxRules
+from specwire.runtime.filemq.reading import sign
 from specwire.runtime.filemq.trash import Trash
 from specwire.runtime.filemq.unfinished import Adopt, CompletedFile
 
@@ -38,8 +38,8 @@ WITHHELD = (
 class DeletionLimit:
     """Limit on how far deletions reduce the number of files within a window of time.
 
-    Files that come and go do not count, only the difference to the largest number within the window.
-    Once the limit is exceeded, no deletion is allowed as long as one is withheld.
+    Files that come and go do not count, only the difference to the largest number within the
+    window. Once the limit is exceeded, no deletion is allowed as long as one is withheld.
 
     Attributes:
         withheld: deletions that were not allowed. The owner keeps it up to date.
@@ -84,7 +84,7 @@ class DeletionLimit:
         self._recent.append((now, name))
         return True
 
-    def take_back(self) -> list[str]:
+    def undo(self) -> list[str]:
         """Return the deletions since the largest number within the window, and forget them."""
         since = self._peaks[0][0] if self._peaks else math.inf
         names = [name for at, name in self._recent if at >= since]
@@ -151,7 +151,7 @@ class Deletions:
         is_removed = self._remove_empty_folders(split_name(action.name[:-1]))
         return [Deleted(action.connection, action.name)] if is_removed else []
 
-    def take_withheld(self, name: str, adopt: Adopt) -> CompletedFile | None:
+    def adopt_withheld(self, name: str, adopt: Adopt) -> CompletedFile | None:
         """Move a file away whose deletion is withheld; None if it is not as it was received.
 
         Raises:
@@ -184,10 +184,10 @@ class Deletions:
         self._journal.forget_withheld([name])
         return True
 
-    def take_deleted(self, sha1: str, adopt: Adopt) -> CompletedFile | None:
+    def adopt_deleted(self, sha1: str, adopt: Adopt) -> CompletedFile | None:
         """Take a file with this content from the trash, if it was deleted a moment ago; raises OSError."""
         name = next((name for name, record in self._recent.items() if record.sha1 == sha1), None)
-        return None if name is None else self._trash.take(name, self._recent.pop(name), adopt)
+        return None if name is None else self._trash.hand_over(name, self._recent.pop(name), adopt)
 
     def accept(self) -> list[str]:
         """Allow all deletions from now on; return the names of those that are withheld."""
@@ -215,7 +215,7 @@ class Deletions:
     def _restore(self, action: DeleteFile) -> Iterator[Outcome]:
         """Undo the deletions of the last minutes. What cannot be restored stays in the trash."""
         recent, self._recent = self._recent, {}
-        for name in self._limit.take_back():
+        for name in self._limit.undo():
             if name not in recent:
                 continue
             with suppress(OSError, ContainmentError), folders_below(self._root) as folders:
@@ -226,7 +226,7 @@ class Deletions:
                     yield self._withhold(action.connection, name)
 
     def _remove_empty_folders(self, folders: list[str]) -> bool:
-        """Remove a folder, and those that contain it, as far as they are empty; return whether the first is removed."""
+        """Remove a folder, and those that contain it, if they are empty; return whether it is removed."""
         is_removed = False
         while folders:
             *parents, leaf = folders

@@ -1,20 +1,21 @@
 """Wire format of a peer behind one interface.
 
 The engines use the commands of FILEMQ v2 as published (the package `specwire.generated.filemq`). A
-`Dialect` converts frames to those commands and back, and observes its own dialog. Another wire format
-of the same protocol, such as that of the C implementation, is another `Dialect`; the engines do not
+`Dialect` converts frames to those commands and back, and observes its own dialog. Another wire
+format of the same protocol, such as that of the C implementation, is a subclass; the engines do not
 change, and never depend on which dialect it is. Other differences in behaviour are data: `Habits`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, Protocol
+from typing import Literal
 
 import msgspec
 
 from specwire.generated import filemq
-from specwire.generated.errors import DecodeError, Violation
+from specwire.generated.errors import DecodeError
+from specwire.generated.session import DialogSession
 from specwire.runtime.filemq.names import MAX_CACHED_NAME_OCTETS, MAX_NAME_OCTETS, cut_reason
 
 Command = filemq.AnyMessage
@@ -51,8 +52,8 @@ class Habits(msgspec.Struct, frozen=True):
     """A server that stops sends KTHXBAI."""
     writes_in_place: bool = False
     """A client writes chunks into the file itself until an empty chunk closes it. So the server closes and
-    deletes a file that it gives up, and sends a new version after a deletion of the old one, whose tail
-    would stay otherwise. A client with the option `WHOLE` does not write in place."""
+    deletes a file that it gives up, and sends a new version after a deletion of the old one, whose
+    tail would stay otherwise. A client with the option `WHOLE` does not write in place."""
     cannot_resync: bool = False
     """A client cannot request the existing files, so it is sent all of them."""
 
@@ -74,54 +75,16 @@ class Habits(msgspec.Struct, frozen=True):
     """A server deletes only files that are gone, and repeats withdrawn files at RESYNC."""
 
 
-class Dialog(Protocol):
-    """Observer of one peering, for commands that are not allowed in its state."""
+class Dialect:
+    """FILEMQ v2 as the specification publishes it, and the base of other wire formats.
 
-    def receive(self, command: Command, /) -> Violation | None:
-        """Observe the peer's next command; return its violation, None if it is allowed."""
-
-    def send(self, command: Command, /) -> Violation | None:
-        """Observe our next command; one with a violation must not be sent."""
-
-
-class Dialect(Protocol):
-    """Interface of a wire format for the engines."""
-
-    @property
-    def name(self) -> str:
-        """Name of the generated package."""
-
-    @property
-    def title(self) -> str:
-        """Short description for people."""
-
-    @property
-    def edition(self) -> str:
-        """Edition of the specification, as captures state it."""
-
-    @property
-    def timers(self) -> Mapping[str, float]:
-        """Seconds: ``heartbeat``, ``expiry``, ``reconnect``."""
-
-    @property
-    def habits(self) -> Habits:
-        """Behaviour of the other side."""
-
-    def decode(self, frames: Sequence[bytes]) -> Sequence[Command]:
-        """Return the commands in `frames`; raises DecodeError."""
-
-    def encode(self, command: Command) -> list[bytes]:
-        """Return the frames of `command`; raises EncodeError."""
-
-    def answer(self, role: Role, error: DecodeError) -> ErrorCommand | None:
-        """Return the answer of `role` to a message that raised `error`; None for no answer."""
-
-    def open_dialog(self, role: Role) -> Dialog:
-        """Return an observer of a new peering of `role`."""
-
-
-class Published:
-    """FILEMQ v2 as the specification publishes it."""
+    Attributes:
+        name: of the generated package.
+        title: short description for people.
+        edition: of the specification, as captures state it.
+        timers: seconds: ``heartbeat``, ``expiry``, ``reconnect``.
+        habits: behaviour of the other side.
+    """
 
     name = "filemq"
     title = "the specification"
@@ -130,23 +93,23 @@ class Published:
     habits = Habits()
 
     def decode(self, frames: Sequence[bytes]) -> Sequence[Command]:
-        """See `Dialect.decode`."""
+        """Return the commands in `frames`; raises DecodeError."""
         return (filemq.decode(frames, copy=False),)
 
     def encode(self, command: Command) -> list[bytes]:
-        """See `Dialect.encode`."""
+        """Return the frames of `command`; raises EncodeError."""
         return command.encode()
 
     def answer(self, role: Role, error: DecodeError) -> ErrorCommand | None:
-        """See `Dialect.answer`."""
+        """Return the answer of `role` to a message that raised `error`; None for no answer."""
         reply = filemq.answer(role, error)
         if reply is None or not issubclass(reply, ErrorCommand):
             return None
         return reply(reason=cut_reason(str(error)))
 
-    def open_dialog(self, role: Role) -> Dialog:
-        """See `Dialect.open_dialog`."""
+    def open_dialog(self, role: Role) -> DialogSession:
+        """Return an observer of a new peering of `role`."""
         return filemq.machine.Session(role=role, reading="concurrent")
 
 
-FILEMQ: Dialect = Published()
+FILEMQ = Dialect()

@@ -1,16 +1,16 @@
 """Digests of published files, kept from one run of a server to the next.
 
 One SQLite database has the digests of all folders that this user has published, the devices of each
-folder, and which places wait for a confirmation (`FolderState`). Its format, version and the salvage
-of a damaged file are those of the kernel's store (`runtime.kernel.store`). Unlike a store, it has no
-exclusive owner and no thread: several servers may use it at once, and the thread that walks through
-a folder queries it directly.
+folder, and which places wait for a confirmation (`FolderState`). Its format, version and the
+salvage of a damaged file are those of the kernel's store (`runtime.kernel.store`). Unlike a store,
+it has no exclusive owner and no thread: several servers may use it at once, and the thread that
+walks through a folder queries it directly.
 
 The digests save time and nothing more. Any trouble with the database (a full disk, a newer version,
-another program that has it locked) is logged once, and the server continues without it. The database
-cannot make a digest wrong: each has a checksum over itself and the name of its file, and is used only
-for a file in the same state (`Digest.still_holds`). A `fresh` digest is stored with a state that no
-file has, so its file is read again.
+another program that has it locked) is logged once, and the server continues without it. The
+database cannot make a digest wrong: each has a checksum over itself and the name of its file, and
+is used only for a file in the same state (`Digest.still_holds`). A `fresh` digest is stored with a
+state that no file has, so its file is read again.
 
 Folders that were not published for `KEEP_DAYS` are forgotten.
 """
@@ -31,8 +31,8 @@ from typing import TypeVar
 import msgspec
 
 from specwire.runtime.filemq.catalogue import Signature
-from specwire.runtime.filemq.digests import Digest, mode_of
 from specwire.runtime.filemq.policy import FolderState
+from specwire.runtime.filemq.reading import Digest, mode_of
 from specwire.runtime.kernel.store import Schema, StoreError, StoreInUseError
 from specwire.runtime.kernel.store.database import BUSY_S, is_damage, open_database, transaction
 from specwire.runtime.kernel.store.lock import StoreLock
@@ -190,8 +190,8 @@ class StoredDigests:
     """Digests of one publication's files from earlier runs, by virtual name. For one thread.
 
     The digests are loaded at once, and each waits until its file is found. A file in the same state
-    need not be read; a file that cannot be read keeps this digest. Changes are written in batches, so
-    that a server that is killed during its first walk continues near there.
+    need not be read; a file that cannot be read keeps this digest. Changes are written in batches,
+    so that a server that is killed during its first walk continues near there.
 
     Args:
         store: the database; None: nothing is stored.
@@ -221,7 +221,7 @@ class StoredDigests:
             return None
         return self._waiting.pop(name)._replace(mode=mode_of(state))
 
-    def take(self, name: str) -> Digest | None:
+    def pop(self, name: str) -> Digest | None:
         """Return the last digest of a file that cannot be read, None if there is none."""
         return self._waiting.pop(name, None)
 

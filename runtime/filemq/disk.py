@@ -115,8 +115,8 @@ def marks_above(folder: Path) -> str:
 class Folders:
     """Folders of one tree by name. The last one stays open, as consecutive files often share it.
 
-    That is correct as long as nobody removes or moves it: call `forget` at the end of each batch, and
-    before a deletion.
+    That is correct as long as nobody removes or moves it: call `forget` at the end of each batch,
+    and before a deletion.
 
     Args:
         root: descriptor of the tree.
@@ -254,8 +254,8 @@ def look_at(
 class Root:
     """Root folder of a publication. `find` looks whether its path leads to another folder now.
 
-    A disk is unmounted, or a folder is renamed, deleted and created again. The open descriptor still
-    refers to the old folder, in which nothing changes any more.
+    A disk is unmounted, or a folder is renamed, deleted and created again. The open descriptor
+    still refers to the old folder, in which nothing changes any more.
 
     Attributes:
         descriptor: the same number from `open` to `close`, for whatever folder.

@@ -11,7 +11,6 @@ later batch than its order; an empty batch brings the outcomes that are missing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import inf
 
 import msgspec
 
@@ -28,26 +27,35 @@ LARGE_OCTETS = 256 << 10
 NAMES_SHOWN = 5
 
 
+class OfConnection(msgspec.Struct, frozen=True):
+    """Order or outcome, with the number of the connection that caused it."""
+
+    connection: int
+
+
+class OfFile(OfConnection, frozen=True):
+    """Order or outcome about the file `name`."""
+
+    name: str
+
+
 # ---- orders
 
 
-class ListHeld(msgspec.Struct, frozen=True):
+class ListHeld(OfConnection, frozen=True):
     """List the files under `path`, after all earlier orders."""
 
-    connection: int
     path: str
 
 
-class WriteChunk(msgspec.Struct, frozen=True):
-    """Write a chunk of the unfinished file `name`; offset 0 begins the file again."""
+class WriteChunk(OfFile, frozen=True):
+    """Write a chunk of the unfinished file; offset 0 begins the file again."""
 
-    connection: int
-    name: str
     offset: int
     chunk: bytes
 
 
-class CompleteFile(msgspec.Struct, frozen=True):
+class CompleteFile(OfFile, frozen=True):
     """Check the unfinished file and move it to its place.
 
     Attributes:
@@ -56,59 +64,42 @@ class CompleteFile(msgspec.Struct, frozen=True):
         mtime_ns: modification time to set, in nanoseconds since 1970; None for the current time.
     """
 
-    connection: int
-    name: str
     size: int
     sha1: str | None
     mode: int | None = None
     mtime_ns: int | None = None
 
 
-class CompleteRenamed(msgspec.Struct, frozen=True):
+class CompleteRenamed(OfFile, frozen=True):
     """Complete a file with the content of one that was just deleted, or of which the deletion is withheld.
 
     The attributes are those of `CompleteFile`.
     """
 
-    connection: int
-    name: str
     size: int
     sha1: str
     mode: int | None = None
     mtime_ns: int | None = None
 
 
-class DiscardFile(msgspec.Struct, frozen=True):
-    """Remove the unfinished file `name`."""
-
-    connection: int
-    name: str
+class DiscardFile(OfFile, frozen=True):
+    """Remove the unfinished file."""
 
 
-class KeepFile(msgspec.Struct, frozen=True):
-    """Keep the unfinished file `name` when the connection or the process ends, to resume it."""
-
-    connection: int
-    name: str
+class KeepFile(OfFile, frozen=True):
+    """Keep the unfinished file when the connection or the process ends, to resume it."""
 
 
-class DeleteFile(msgspec.Struct, frozen=True):
-    """Remove `name` from the inbox."""
-
-    connection: int
-    name: str
+class DeleteFile(OfFile, frozen=True):
+    """Remove a file from the inbox."""
 
 
-class CheckInbox(msgspec.Struct, frozen=True):
+class CheckInbox(OfConnection, frozen=True):
     """Compare the inbox with what was received, and remove old files from the trash."""
 
-    connection: int
 
-
-class AcceptDeletions(msgspec.Struct, frozen=True):
+class AcceptDeletions(OfConnection, frozen=True):
     """Perform the withheld deletions, and the next ones, however many there are."""
-
-    connection: int
 
 
 DiskAction = (
@@ -135,73 +126,55 @@ class Unfinished(msgspec.Struct, frozen=True):
     sha1: str
 
 
-class Held(msgspec.Struct, frozen=True):
+class Held(OfConnection, frozen=True):
     """Outcome of `ListHeld`: digests in order of virtual name, and the file kept unfinished."""
 
-    connection: int
     path: str
     digests: dict[str, str]
     unfinished: Unfinished | None = None
 
 
-class Wrote(msgspec.Struct, frozen=True):
+class Wrote(OfConnection, frozen=True):
     """Outcome of `WriteChunk`, also of a failed one: these octets are no longer in memory."""
 
-    connection: int
     octets: int
 
 
-class Stored(msgspec.Struct, frozen=True):
-    """Outcome of `CompleteFile`: the file is in its place.
+class Stored(OfFile, frozen=True):
+    """Outcome of `CompleteFile`: the file is in its place; `copy`: conflict copy, if any."""
 
-    Attributes:
-        copy: conflict copy of the old version, if any.
-    """
-
-    connection: int
-    name: str
     size: int
     sha1: str
     verified: bool
     copy: str = ""
 
 
-class Deleted(msgspec.Struct, frozen=True):
+class Deleted(OfFile, frozen=True):
     """Outcome of `DeleteFile`: the file is gone; `copy`: its conflict copy, if any."""
 
-    connection: int
-    name: str
     copy: str = ""
 
 
-class Failed(msgspec.Struct, frozen=True):
+class Failed(OfFile, frozen=True):
     """Outcome of an order that was not performed; `again` if it may succeed later."""
 
-    connection: int
-    name: str
     reason: str
     again: bool
 
 
-class ContentLost(msgspec.Struct, frozen=True):
+class ContentLost(OfFile, frozen=True):
     """Outcome of `CompleteRenamed`: the inbox does not have the content any more."""
 
-    connection: int
-    name: str
 
-
-class Restored(msgspec.Struct, frozen=True):
+class Restored(OfFile, frozen=True):
     """Outcome of `DeleteFile` for another file: too many were deleted, and this one is back."""
 
-    connection: int
-    name: str
     sha1: str
 
 
-class Checked(msgspec.Struct, frozen=True):
+class Checked(OfConnection, frozen=True):
     """Outcome of `CheckInbox`: `repair` if the server has to send something again."""
 
-    connection: int
     repair: bool
 
 
@@ -228,31 +201,26 @@ class DiskQueue:
     """Orders that wait, and the one batch that is performed."""
 
     def __init__(self) -> None:
-        self._waiting: list[DiskAction] = []
+        self.waiting: list[DiskAction] = []
         self._is_busy = self._is_pending = self._has_large = False
-
-    @property
-    def backlog(self) -> int:
-        """Number of orders that wait."""
-        return len(self._waiting)
 
     @property
     def is_ready(self) -> bool:
         """Whether a batch can be handed over."""
-        return not self._is_busy and (bool(self._waiting) or self._is_pending)
+        return not self._is_busy and (bool(self.waiting) or self._is_pending)
 
     @property
     def is_idle(self) -> bool:
         """Whether everything that was ordered is done."""
-        return not (self._is_busy or self._is_pending or self._waiting)
+        return not (self._is_busy or self._is_pending or self.waiting)
 
-    def order(self, action: DiskAction) -> None:
+    def add(self, action: DiskAction) -> None:
         """Add an order."""
-        self._waiting.append(action)
+        self.waiting.append(action)
         if isinstance(action, WriteChunk) and len(action.chunk) >= LARGE_OCTETS:
             self._has_large = True
 
-    def take_batch(self, *, gather: bool) -> DiskBatch | None:
+    def next_batch(self, *, gather: bool) -> DiskBatch | None:
         """Return the next batch; None if another one is performed, or nothing waits.
 
         Args:
@@ -261,13 +229,13 @@ class DiskQueue:
         if not self.is_ready or (gather and not self._has_large):
             return None
         count = octets = 0
-        for action in self._waiting[:BATCH]:
+        for action in self.waiting[:BATCH]:
             count += 1
             octets += len(action.chunk) if isinstance(action, WriteChunk) else 0
             if octets >= BATCH_OCTETS:
                 break
-        batch = DiskBatch(tuple(self._waiting[:count]))
-        del self._waiting[:count]
+        batch = DiskBatch(tuple(self.waiting[:count]))
+        del self.waiting[:count]
         self._is_busy, self._has_large = True, False
         return batch
 
@@ -277,7 +245,7 @@ class DiskQueue:
 
     def fail(self) -> None:
         """Drop everything: the disk work has failed."""
-        self._waiting.clear()
+        self.waiting.clear()
         self.end_batch(pending=False)
 
 
@@ -296,22 +264,13 @@ class Holdings:
 
     Attributes:
         digests: SHA-1 of each file by name, without empty folders.
+        calls: request of each call that waits, and the time at which it fails.
     """
 
     def __init__(self) -> None:
         self.digests: dict[str, str] = {}
+        self.calls: dict[int, tuple[AwaitFiles, float]] = {}
         self._is_changed = False
-        self._calls: dict[int, tuple[AwaitFiles, float]] = {}
-
-    @property
-    def has_calls(self) -> bool:
-        """Whether a call waits."""
-        return bool(self._calls)
-
-    @property
-    def deadline(self) -> float:
-        """Time at which the first call fails."""
-        return min((until for _, until in self._calls.values()), default=inf)
 
     def apply(self, outcome: Outcome) -> None:
         """Take over what an outcome says of the files."""
@@ -329,18 +288,18 @@ class Holdings:
 
     def wait(self, call: int, request: AwaitFiles, now: float) -> None:
         """Let a call wait."""
-        self._calls[call] = request, now + request.timeout_s
+        self.calls[call] = request, now + request.timeout_s
         self._is_changed = True
 
     def answers(self, now: float) -> Iterator[Return]:
         """Yield the answers that are due: a TimeoutError names files that differ."""
         changed, self._is_changed = self._is_changed, False
-        for call, (request, until) in [*self._calls.items()]:
+        for call, (request, until) in [*self.calls.items()]:
             if changed and self.digests == request.expected:
-                del self._calls[call]
+                del self.calls[call]
                 yield Return(call)
             elif now >= until:
-                del self._calls[call]
+                del self.calls[call]
                 yield Return(call, error=TimeoutError(self._describe_differences(request)))
 
     def _describe_differences(self, request: AwaitFiles) -> str:

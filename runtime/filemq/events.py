@@ -1,11 +1,23 @@
-"""Events of FILEMQ peers, for the log and for the program. `Refused` of the kernel belongs to them, too.
+"""Events of FILEMQ peers, for the log and for the program, and counts of commands and events.
+
+`Refused` of the kernel is one of these events, too.
 
 Names are full virtual paths, sizes are in octets, and `sha1` is in upper-case hexadecimal.
 """
 
 from __future__ import annotations
 
-from specwire.runtime.kernel.log import LogEvent
+from copy import copy
+from typing import Annotated, Self
+
+import msgspec
+
+from specwire.generated.filemq import Cheezburger, Icanhaz
+from specwire.runtime.filemq.dialect import Command
+from specwire.runtime.filemq.resync import RESYNC
+from specwire.runtime.kernel.host import Host
+from specwire.runtime.kernel.log import LogEvent, Refused
+from specwire.runtime.kernel.status import Measure
 from specwire.runtime.log.text import show_peer
 from specwire.runtime.quantities import show_duration, show_octets, show_rate, show_share
 
@@ -27,7 +39,8 @@ class FileReceived(LogEvent, frozen=True):
     def describe(self) -> str:
         """Return the text."""
         doubt = "" if self.verified else ", unverified"
-        return f"received {self.path} ({self.size:,} octets, SHA-1 {self.sha1}{doubt}){_describe_copy(self.copy)}"
+        details = f"{self.size:,} octets, SHA-1 {self.sha1}{doubt}"
+        return f"received {self.path} ({details}){_describe_copy(self.copy)}"
 
 
 class FileDeleted(LogEvent, frozen=True):
@@ -170,3 +183,125 @@ FileEvent = (
 
 def _describe_copy(copy: str) -> str:
     return f"; it was changed here, and that version is kept as {copy}" if copy else ""
+
+
+COMMANDS = "Commands that were understood or sent."
+
+
+def _directed(direction: str, help: str, name: str, label: str = "") -> Measure:
+    return Measure("counter", help, name, {"direction": direction}, label)
+
+
+ERRORS = ("SRSLY", "RTFM", "WAT")
+
+
+class Counters(msgspec.Struct):
+    """Counts since the start, which only grow.
+
+    Attributes:
+        octets_in, octets_out: of all frames.
+        content_octets: of file content, in either direction.
+        files: received or sent.
+        deletions: files removed from the inbox or from a publication.
+        refusals: what was not accepted here, whatever the other side was answered.
+        cut_off: connections that were closed because a message did not end; refusals, too.
+        octets_saved: content that was not sent again because a file was resumed.
+        commands_in, commands_out: by the names of the specification.
+    """
+
+    messages_in: Annotated[int, _directed("in", "Messages by direction.", "messages")] = 0
+    messages_out: Annotated[int, _directed("out", "Messages by direction.", "messages")] = 0
+    octets_in: Annotated[int, _directed("in", "Octets of all frames.", "message_bytes")] = 0
+    octets_out: Annotated[int, _directed("out", "Octets of all frames.", "message_bytes")] = 0
+    chunks: int = 0
+    content_octets: int = 0
+    files: int = 0
+    deletions: int = 0
+    refusals: Annotated[int, Measure("counter", "Files, paths and commands that were not accepted.")] = 0
+    malformed: Annotated[int, Measure("counter", "Messages that are no command.", "malformed_messages")] = 0
+    cut_off: Annotated[
+        int,
+        Measure("counter", "Connections that were cut off for an unfinished message.", "cut_connections"),
+    ] = 0
+    peerings: Annotated[int, Measure("counter", "Peerings that were opened.")] = 0
+    resyncs: Annotated[int, Measure("counter", "Subscriptions with a list of what is there.")] = 0
+    resumed: Annotated[
+        int, Measure("counter", "Files that went on where they had stopped.", "resumed_files")
+    ] = 0
+    octets_saved: Annotated[
+        int, Measure("counter", "Content that did not travel again thanks to that.", "saved_bytes")
+    ] = 0
+    commands_in: Annotated[dict[str, int], _directed("in", COMMANDS, "commands", "command")] = {}
+    commands_out: Annotated[dict[str, int], _directed("out", COMMANDS, "commands", "command")] = {}
+
+    def count_command(self, command: Command, by_name: dict[str, int]) -> None:
+        """Count a command in `commands_in` or `commands_out`, and the content in it."""
+        name = command.NAME
+        by_name[name] = by_name.get(name, 0) + 1
+        if isinstance(command, Cheezburger):
+            if command.chunk:  # an empty chunk ends a file
+                self.chunks += 1
+                self.content_octets += len(command.chunk)
+        elif isinstance(command, Icanhaz) and RESYNC in command.options:
+            self.resyncs += 1
+
+    def count_event(self, event: LogEvent) -> None:
+        """Count an event."""
+        match event:
+            case FileReceived() | FileSent():
+                self.files += 1
+            case FileDeleted() | FileWithdrawn():
+                self.deletions += 1
+            case Refused():
+                self.refusals += 1
+            case PeerOpened():
+                self.peerings += 1
+            case FileResumed(offset=offset):
+                self.resumed += 1
+                self.octets_saved += offset
+
+    def errors_sent(self) -> int:
+        """Return the number of SRSLY, RTFM and WAT that were sent."""
+        return sum(self.commands_out.get(name, 0) for name in ERRORS)
+
+    def errors_received(self) -> int:
+        """Return the number of SRSLY, RTFM and WAT that were received."""
+        return sum(self.commands_in.get(name, 0) for name in ERRORS)
+
+    def with_host(self, host: Host | None) -> Self:
+        """Return the counts of this moment, with those of the host."""
+        counts = copy(self)
+        counts.commands_in, counts.commands_out = dict(self.commands_in), dict(self.commands_out)
+        counts.add_host(host)
+        return counts
+
+    def add_host(self, host: Host | None) -> None:
+        """Add the counts of a host that was started."""
+        if host is None or not host.was_started:
+            return
+        status = host.status()
+        self.messages_in += status.messages_in
+        self.messages_out += status.messages_out
+        self.octets_in += status.octets_in
+        self.octets_out += status.octets_out
+        self.cut_off += status.counters.cut_off
+
+
+class ServerCounters(Counters):
+    """Counts of a server."""
+
+    chunks: Annotated[int, Measure("counter", "Chunks of content that were sent.")] = 0
+    content_octets: Annotated[int, Measure("counter", "Content of files that was sent.", "content_bytes")] = 0
+    files: Annotated[int, Measure("counter", "Files that were sent, whole.")] = 0
+    deletions: Annotated[int, Measure("counter", "Files that were withdrawn.")] = 0
+
+
+class SubscriberCounters(Counters):
+    """Counts of a subscriber."""
+
+    chunks: Annotated[int, Measure("counter", "Chunks of content that were received.")] = 0
+    content_octets: Annotated[
+        int, Measure("counter", "Content of files that was received.", "content_bytes")
+    ] = 0
+    files: Annotated[int, Measure("counter", "Files that were received, whole.")] = 0
+    deletions: Annotated[int, Measure("counter", "Files that were deleted.")] = 0

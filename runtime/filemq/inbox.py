@@ -14,7 +14,7 @@ Ignored files (`ignore`) are neither received nor deleted. While the folder is a
 deleted), nothing is done. When another one is in its place, a `Failed` that may succeed again lets
 the engine fill it.
 
-All methods but the constructor are called from one thread. `perform_all` turns every failure into an
+All methods but the constructor are called from one thread. `perform` turns every failure into an
 outcome; a full disk affects one file, not the client.
 """
 
@@ -28,9 +28,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from specwire.runtime.containment import ContainmentError, open_folder, open_root, require_file, stat_leaf
+from specwire.runtime.containment import ContainmentError, open_folder, open_root, require_file
 from specwire.runtime.filemq.deletion import Deletions
-from specwire.runtime.filemq.disk import Fault, Folders, is_full, is_taken, parent_of
+from specwire.runtime.filemq.disk import Fault, Folders, is_full, is_taken
 from specwire.runtime.filemq.diskwork import (
     AcceptDeletions,
     Checked,
@@ -48,13 +48,11 @@ from specwire.runtime.filemq.diskwork import (
     ListHeld,
     Outcome,
     Stored,
-    Unfinished,
     WriteChunk,
     Wrote,
 )
-from specwire.runtime.filemq.ignore import IgnoreRule
 from specwire.runtime.filemq.journal import Inventory, Journal
-from specwire.runtime.filemq.names import RESERVED, covers, is_folder
+from specwire.runtime.filemq.names import RESERVED, IgnoreRule, covers, is_folder
 from specwire.runtime.filemq.placing import Placing, explain_failure
 from specwire.runtime.filemq.policy import InboxRules
 from specwire.runtime.filemq.trash import Trash
@@ -91,8 +89,8 @@ class Inbox:
 
     Args:
         folder: the folder. Files are kept below it under their full virtual names.
-        sync: wait for the disk before a file is put into its place. Otherwise a loss of power (not a
-            kill) may leave an incomplete file.
+        sync: wait for the disk before a file is put into its place. Otherwise a loss of power (not
+            a kill) may leave an incomplete file.
         rules: settings.
         repeats: at each listing the server repeats which files it has withdrawn.
         origin: name in the inbox of the server that sends files now; empty: an unknown server.
@@ -138,15 +136,11 @@ class Inbox:
 
     @property
     def pending(self) -> bool:
-        """Whether complete files are not in their places. `perform_some` puts them there."""
+        """Whether complete files are not in their places. `perform` puts them there."""
         return self._placing.pending
 
-    def open(self) -> None:
-        """Open, lock and clean up the inbox, which is created if necessary; raises InboxError."""
-        self._open(create=True)
-
-    def _open(self, *, create: bool = False) -> None:
-        """Open the folder at the path; raises InboxError, and then nothing is open."""
+    def open(self, *, create: bool = True) -> None:
+        """Open, lock and clean up the folder at the path; raises InboxError, and then nothing is open."""
         with ExitStack() as opened:
             opened.callback(self._close_folders)
             self._open_all(opened, create=create)
@@ -183,15 +177,7 @@ class Inbox:
                 os.close(descriptor)
         self._own = self._root = -1
 
-    def perform(self, action: DiskAction) -> list[Outcome]:
-        """Do one piece of work and return its outcomes."""
-        return self.perform_all([action])
-
-    def perform_all(self, actions: Sequence[DiskAction]) -> list[Outcome]:
-        """Do pieces of work in order and return all their outcomes."""
-        return [*self.perform_some(actions), *self.perform_some([])]
-
-    def perform_some(self, actions: Sequence[DiskAction]) -> list[Outcome]:
+    def perform(self, actions: Sequence[DiskAction]) -> list[Outcome]:
         """Do pieces of work in order and return outcomes, also of earlier work.
 
         Files that are complete now are synced meanwhile. The next call puts them into their places.
@@ -223,7 +209,7 @@ class Inbox:
                 self._away = None
                 return []
             self.close()
-            self._open()
+            self.open(create=False)
         except OSError as error:
             self._away = f"the inbox {self.folder} is away: {error.strerror}"
         except InboxError as error:
@@ -264,7 +250,7 @@ class Inbox:
                 self._unfinished.discard()
                 return []
             case KeepFile():
-                self._keep(action.name)
+                self._unfinished.keep(action.name)
                 return []
         # Files must be in their places before they are listed, compared or deleted, or a folder made.
         self._folders.forget()
@@ -279,7 +265,7 @@ class Inbox:
                 return [*placed, self._compare(action)]
         if self._repeats:
             self._deletions.forget_withheld(action.path)
-        held = Held(action.connection, action.path, self.list_held(action.path), self._find_unfinished())
+        held = Held(action.connection, action.path, self.list_held(action.path), self._unfinished.kept_part())
         return [*placed, held]
 
     def _guard(self, action: FileWork, *, confirmed: bool = False) -> list[Outcome]:
@@ -323,24 +309,11 @@ class Inbox:
         That is a file that is not as it was received, or one whose place was taken and is free now.
         """
         self._trash.expire()
-        free = {name for name in self._blocked if self._has_place(name)}
+        free = {name for name in self._blocked if self._placing.has_room(name)}
         self._blocked -= free
         changed = {name for name in self._inventory.find_changes() if not self._ignore.ignores(name)}
         new, self._reported = changed - self._reported, changed
         return Checked(action.connection, repair=bool(free or new))
-
-    def _has_place(self, name: str) -> bool:
-        try:
-            with parent_of(self._root, name.removesuffix("/")) as (folder, leaf):
-                if is_folder(name):
-                    state = stat_leaf(folder, leaf)
-                    return state is None or stat.S_ISDIR(state.st_mode)
-                require_file(folder, leaf)
-        except FileNotFoundError:
-            return True
-        except (ContainmentError, OSError):
-            return False
-        return True
 
     def _delete(self, action: DeleteFile, *, confirmed: bool) -> list[Outcome]:
         if self._ignore.ignores(action.name):
@@ -400,10 +373,10 @@ class Inbox:
                 if self._deletions.release(name):
                     return [Stored(connection, name, action.size, action.sha1, verified=self._check)]
             elif withheld is not None:
-                file = self._deletions.take_withheld(withheld, self._unfinished.adopt)
+                file = self._deletions.adopt_withheld(withheld, self._unfinished.adopt)
         moved: list[Outcome] = [] if file is None or withheld is None else [Deleted(connection, withheld)]
         with suppress(OSError):
-            file = file or self._deletions.take_deleted(action.sha1, self._unfinished.adopt)
+            file = file or self._deletions.adopt_deleted(action.sha1, self._unfinished.adopt)
         if file is None:
             return [ContentLost(connection, name)]
         complete = CompleteFile(connection, name, action.size, action.sha1, action.mode, action.mtime_ns)
@@ -417,20 +390,3 @@ class Inbox:
         """Give up a file. Its further chunks are ignored until it begins again."""
         self._unfinished.discard()
         self._spoiled = name
-
-    def _keep(self, name: str) -> None:
-        if self._unfinished.name == name:
-            with suppress(OSError):  # no room for the note: the file cannot be resumed
-                self._unfinished.keep()
-
-    def _find_unfinished(self) -> Unfinished | None:
-        """Return the file that can be resumed; reads it if an earlier run wrote it."""
-        file = self._unfinished
-        if file.name is None or not file.kept:
-            return None
-        try:
-            sha1 = file.sha1
-        except OSError:
-            file.discard()
-            return None
-        return Unfinished(file.name, file.size, sha1)

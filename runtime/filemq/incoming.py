@@ -19,18 +19,19 @@ reads:
   again.
 - The rest of a file that was asked for may come first on a connection, and continues that file.
 
-A file that can be resumed, and is worth it, is kept when the connection ends (`KeepFile`). A renamed file
-comes as its end alone (see `RENAMES`).
+A file that can be resumed, and is worth it, is kept when the connection ends (`KeepFile`). A
+renamed file comes as its end alone (see `RENAMES`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from specwire.generated.filemq import Cheezburger, Operation
+from specwire.generated.filemq import Cheezburger, Icanhaz, Operation
+from specwire.runtime.filemq.dialect import Habits
 from specwire.runtime.filemq.diskwork import (
     CompleteFile,
     CompleteRenamed,
@@ -38,10 +39,12 @@ from specwire.runtime.filemq.diskwork import (
     DiscardFile,
     Failed,
     KeepFile,
+    Unfinished,
     WriteChunk,
 )
 from specwire.runtime.filemq.events import FileResumed
-from specwire.runtime.filemq.resync import Resuming
+from specwire.runtime.filemq.names import covers, fault_in_entry
+from specwire.runtime.filemq.resync import PRUNE, RESUME, RESUME_FROM_OCTETS
 from specwire.runtime.filemq.status import UnderWay
 from specwire.runtime.kernel.log import Refused
 
@@ -71,7 +74,7 @@ class GapError(Exception):
 
 
 class Announced(NamedTuple):
-    """What the headers of a chunk say of the file; None or False if they do not say it.
+    """Headers of a chunk about its file; None or False if a header is absent.
 
     Attributes:
         mode: permission bits.
@@ -91,20 +94,80 @@ class Arriving:
     """The file that is arriving.
 
     Attributes:
-        is_broken: what still comes of it is discarded.
+        size: as announced.
+        is_broken: its further chunks are discarded.
         is_kept: the disk keeps it when the connection ends.
     """
 
     name: str
     announced: Announced
-    received: int = 0
+    size: int | None
+    received: int
     is_broken: bool = False
     is_kept: bool = False
 
-    @property
-    def size(self) -> int | None:
-        """The announced size."""
-        return self.announced.size
+
+class Resuming:
+    """Interrupted files on one connection: which to keep, what to ask for, and what answers.
+
+    Args:
+        is_possible: the client asks for files that it lacks, and the server can resume.
+        from_octets: size from which a file is worth keeping.
+    """
+
+    def __init__(
+        self, connection: int, habits: Habits, *, is_possible: bool, from_octets: int = RESUME_FROM_OCTETS
+    ) -> None:
+        self._connection, self._habits = connection, habits
+        self._is_possible, self._from_octets = is_possible, from_octets
+        self._is_listed = False
+        self._asked: Unfinished | None = None
+        self._expected: Unfinished | None = None
+
+    def ask(self, unfinished: Unfinished | None, paths: Sequence[str]) -> tuple[Icanhaz, ...] | DiscardFile:
+        """Return the commands that ask for the rest of a file, the last one for the file itself.
+
+        Only the first listing of a connection is used, because later the file may be arriving. With
+        `PRUNE` the server reports a file that is no longer published. A file that no path covers is
+        of no use.
+        """
+        is_first, self._is_listed = not self._is_listed, True
+        if unfinished is None or not is_first or not self._is_possible:
+            return ()
+        path = self._find_path(unfinished.name, paths)
+        if path is None:
+            return DiscardFile(self._connection, unfinished.name)
+        self._asked = self._expected = unfinished
+        options = ((RESUME, f"{unfinished.size}:{unfinished.sha1}"), PRUNE, *self._habits.options)
+        return (
+            Icanhaz(path=path, options=self._habits.options, cache=()),
+            Icanhaz(path=unfinished.name, options=options, cache=()),
+        )
+
+    def give_up(self) -> list[DiscardFile]:
+        """Return the order that removes the file, so that no connection asks for it again."""
+        return [] if self._asked is None else [DiscardFile(self._connection, self._asked.name)]
+
+    def accept_rest(self, name: str, offset: int, size: int | None, sha1: str | None) -> bool:
+        """Return whether a file that begins with a chunk at `offset` is the rest that was requested.
+
+        From then on, no rest is expected: the first file to arrive replaces the unfinished one.
+        """
+        expected, self._expected = self._expected, None
+        if expected is None or size is None or sha1 is None:
+            return False
+        return (name, offset) == (expected.name, expected.size) and offset <= size
+
+    def is_worth_keeping(self, received: int, size: int | None, sha1: str | None) -> bool:
+        """Whether to keep a file of which so much has come, unless that is all of it."""
+        is_proved = size is not None and received < size and sha1 is not None
+        return self._is_possible and is_proved and received >= self._from_octets
+
+    def _find_path(self, name: str, paths: Sequence[str]) -> str | None:
+        """Return a path that covers the file; None if there is none, or the name is invalid."""
+        if fault_in_entry(name, self._habits.longest_name_octets) is not None:
+            return None
+        return next((path for path in paths if covers(path, name)), None)
 
 
 class Intake:
@@ -116,7 +179,7 @@ class Intake:
         fault_in_file: as `Paths.fault_in_file`.
 
     Attributes:
-        pending_octets: received and to be written.
+        pending_octets: received and not written yet; the owner subtracts what is written.
     """
 
     def __init__(
@@ -142,18 +205,26 @@ class Intake:
         file = self._file
         return None if file is None or file.is_broken else UnderWay(file.name, file.received, file.size)
 
-    def take(self, command: Cheezburger) -> list[Step]:
+    def receive(self, command: Cheezburger) -> list[Step]:
         """Return what follows from a command; raises OverrunError or GapError."""
         self._outstanding -= len(command.chunk)
         if self._outstanding < 0:
             raise OverrunError(f"the server sent {-self._outstanding} octets beyond its credit")
         if self._counts_commands:
             self._check_sequence(command)
-        return [*self._end_previous(command), *self._take(command)]
-
-    def finish(self, octets: int) -> None:
-        """Note octets that are written."""
-        self.pending_octets -= octets
+        steps, name = self._end_previous(command), command.filename
+        if command.offset and not command.chunk and command.operation == Operation.CREATE:
+            announced = read_headers(command.headers)
+            if announced.renamed and announced.sha1 is not None and announced.size == command.offset:
+                return [*steps, *self._complete_renamed(name, announced.sha1, announced)]
+        fault = self._fault_in_file(name) if self._file is None else None  # checked when it began
+        if fault is not None:  # reported once for each file, not for each chunk
+            return [*steps, Refused(name, fault)] if fault and not command.offset else steps
+        if command.operation == Operation.DELETE:
+            return [*steps, DeleteFile(self._connection, name)]
+        if command.offset and self._file is not None:
+            return [*steps, *self._continue(self._file, command)]
+        return [*steps, *self._begin(command)]
 
     def grant(self) -> int:
         """Return the credit to send now; 0 if it is not worth a command yet."""
@@ -192,22 +263,7 @@ class Intake:
             return [self._complete(file)]
         return [DiscardFile(self._connection, file.name)]
 
-    def _take(self, command: Cheezburger) -> list[Step]:
-        name = command.filename
-        if command.offset and not command.chunk and command.operation == Operation.CREATE:
-            announced = read_headers(command.headers)
-            if announced.renamed and announced.sha1 is not None and announced.size == command.offset:
-                return self._take_renamed(name, announced.sha1, announced)
-        fault = self._fault_in_file(name) if self._file is None else None  # checked when it began
-        if fault is not None:  # reported once for each file, not for each chunk
-            return [] if command.offset or not fault else [Refused(name, fault)]
-        if command.operation == Operation.DELETE:
-            return [DeleteFile(self._connection, name)]
-        if command.offset and self._file is not None:
-            return self._continue(self._file, command)
-        return self._begin(command)
-
-    def _take_renamed(self, name: str, sha1: str, announced: Announced) -> list[Step]:
+    def _complete_renamed(self, name: str, sha1: str, announced: Announced) -> list[Step]:
         """Complete a file with content that the inbox has; its older version may be arriving."""
         file, self._file = self._file, None
         steps: list[Step] = [] if file is None or file.is_broken else [DiscardFile(self._connection, name)]
@@ -223,8 +279,8 @@ class Intake:
         name, offset = command.filename, command.offset
         announced = read_headers(command.headers)
         size, sha1 = announced.size, announced.sha1
-        is_rest = self._resuming.take_expected_rest(name, offset, size, sha1)
-        file = self._file = Arriving(name, announced, received=offset)
+        is_rest = self._resuming.accept_rest(name, offset, size, sha1)
+        file = self._file = Arriving(name, announced, size, received=offset)
         if offset == 0:
             return self._continue(file, command)
         if is_rest:
@@ -237,7 +293,7 @@ class Intake:
         if file.is_broken:
             return []
         if command.offset != file.received:
-            return self._break(file, f"goes on at offset {command.offset}, not at {file.received}")
+            return self._break(file, f"continues at offset {command.offset}, not at {file.received}")
         if command.chunk:
             file.received += len(command.chunk)
             if file.size is not None and file.received > file.size:

@@ -1,9 +1,9 @@
 """Index of one publication: its files with their digests, and the changes that a look at them means.
 
-A file whose state is as before is not read again, also if an earlier run read it. A file that cannot
-be read keeps its last known content. A file that changes while it is read is skipped: its writer
-causes the next notification. A file that is still growing is read when it has not changed for a
-while (`GrowingFiles`).
+A file whose state is as before is not read again, also if an earlier run read it. A file that
+cannot be read keeps its last known content. A file that changes while it is read is skipped: its
+writer causes the next notification. A file that is still growing is read when it has not changed
+for a while (`GrowingFiles`).
 
 A name that does not fit the protocol, and anything but a regular file, is reported once. An empty
 folder is listed like a file without content.
@@ -20,7 +20,17 @@ from typing import NamedTuple
 
 from specwire.runtime.containment import ContainmentError, kind_of
 from specwire.runtime.filemq.catalogue import Change, Entry, Gone, Put, Signature, Unfit
-from specwire.runtime.filemq.digests import (
+from specwire.runtime.filemq.digeststore import StoredDigests
+from specwire.runtime.filemq.disk import trouble_in
+from specwire.runtime.filemq.names import (
+    MAX_NAME_OCTETS,
+    NOTHING,
+    IgnoreRule,
+    fault_in_entry,
+    folders_of,
+    is_folder,
+)
+from specwire.runtime.filemq.reading import (
     SHA1_OF_NOTHING,
     Digest,
     UnstableError,
@@ -28,10 +38,6 @@ from specwire.runtime.filemq.digests import (
     mode_of,
     sign,
 )
-from specwire.runtime.filemq.digeststore import StoredDigests
-from specwire.runtime.filemq.disk import trouble_in
-from specwire.runtime.filemq.ignore import NOTHING, IgnoreRule
-from specwire.runtime.filemq.names import MAX_NAME_OCTETS, fault_in_entry, folders_of, is_folder
 
 LARGE_OCTETS = 1 << 20
 """A new file of this size is probably still being written."""
@@ -174,7 +180,7 @@ class FileIndex:
         self.known = KnownFiles()
         self._unfit: set[str] = set()
 
-    def take(self, name: str, state: os.stat_result, seen: set[str], *, at_once: bool) -> Iterator[Change]:
+    def compare(self, name: str, state: os.stat_result, seen: set[str], *, at_once: bool) -> Iterator[Change]:
         """Yield the changes that follow from a file, link or device that exists.
 
         Args:
@@ -221,7 +227,7 @@ class FileIndex:
             if self.known.remove(name):
                 gone.append(Gone(name))
                 self.stored.remove(name)
-            elif self.stored.take(name) is not None:
+            elif self.stored.pop(name) is not None:
                 self.stored.remove(name)
         return gone
 
@@ -235,7 +241,7 @@ class FileIndex:
     def restore(self, names: Iterable[str]) -> Iterator[Change]:
         """List files with the digests of an earlier run."""
         for name in sorted(names):
-            if self.known.find(name) is None and (digest := self.stored.take(name)) is not None:
+            if self.known.find(name) is None and (digest := self.stored.pop(name)) is not None:
                 yield self._put(name, digest)
 
     def _read(self, name: str) -> Iterator[Change]:

@@ -69,10 +69,10 @@ class WatchedTree:
                     number, mask, _, size = _EVENT.unpack_from(octets, start)
                     start += _EVENT.size + size
                     leaf = octets[start - size : start].rstrip(b"\0")
-                    places.add(self._take(number, mask, leaf))
+                    places.add(self._handle(number, mask, leaf))
         return {os.fsdecode(place) for place in places}
 
-    def _take(self, number: int, mask: int, leaf: bytes) -> bytes:
+    def _handle(self, number: int, mask: int, leaf: bytes) -> bytes:
         folder = self._root if mask & OVERFLOW else self._paths.get(number, self._root)
         place = folder + b"/" + leaf if leaf else folder
         if mask & IGNORED:

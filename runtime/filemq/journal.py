@@ -27,7 +27,6 @@ import msgspec
 
 from specwire.runtime.containment import ContainmentError, open_folder
 from specwire.runtime.filemq.catalogue import Signature
-from specwire.runtime.filemq.digests import UnstableError, digest_file, sign
 from specwire.runtime.filemq.disk import (
     Answer,
     Present,
@@ -47,6 +46,7 @@ from specwire.runtime.filemq.names import (
     is_folder,
     split_name,
 )
+from specwire.runtime.filemq.reading import UnstableError, digest_file, sign
 
 NAME = "journal"
 WITHHELD = "withheld"

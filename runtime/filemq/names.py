@@ -1,4 +1,4 @@
-"""Virtual names: what a file and a subscription may be called, and which subscription covers a file.
+"""Virtual names of files and subscriptions, and ignore patterns.
 
 FILEMQ v2 names a file by its full virtual path, such as ``/photos/2013/a.jpg``, in a string of at
 most 255 octets. The specification says nothing about hostile names, so the rule is ours: a name is
@@ -10,6 +10,10 @@ An empty folder has a name too, with a slash at its end: ``/photos/2014/``.
 
 A subscription is a name too, or ``/`` for everything. It covers the file of that name and every
 file below it: ``/foo`` covers ``/foo`` and ``/foo/bar``, but not ``/foobar``.
+
+Ignore patterns (`IgnoreRule`) have the syntax of gitignore(5). They are relative to the published
+folder on a server, and to the inbox on a subscriber. The last pattern that matches decides. As with
+Git, ``!`` cannot include a file again if one of its folders is ignored.
 """
 
 from __future__ import annotations
@@ -17,7 +21,8 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 MAX_NAME_OCTETS = 255
 """A string has a length of one octet (FILEMQ v2, rule `size`)."""
@@ -162,3 +167,61 @@ def flat_name(name: str) -> str:
         return flat
     digest = hashlib.sha1(octets, usedforsecurity=False).hexdigest()
     return f"{digest}-{octets[-(MAX_LEAF_OCTETS - 41) :].decode(errors='ignore')}"
+
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+
+class IgnoreRule:
+    """Decides by name what is ignored. Immutable, so any thread may use it.
+
+    Args:
+        patterns: lines of a ``.gitignore``.
+        path: virtual path of the folder to which they are relative.
+
+    Attributes:
+        patterns: as given.
+
+    Raises:
+        ValueError: a pattern is not valid.
+    """
+
+    def __init__(self, patterns: Sequence[str], path: str = "/") -> None:
+        self.patterns = tuple(patterns)
+        self._start = 1 if path == "/" else len(path) + 1
+        self._spec = _compile(patterns) if patterns else None
+
+    def ignores_folder(self, name: str) -> bool:
+        """Return whether a folder is ignored, if the folders that contain it are not."""
+        return self._spec is not None and self._spec.match_file(f"{name[self._start :]}/")
+
+    def ignores_file(self, name: str) -> bool:
+        """Return whether a file is ignored, if the folders that contain it are not."""
+        return self._spec is not None and self._spec.match_file(name[self._start :])
+
+    def ignores(self, name: str) -> bool:
+        """Return whether a file is ignored, by its name or one of its folders."""
+        if self._spec is None:
+            return False
+        folders = (folder for folder in folders_of(name) if len(folder) > self._start)
+        return any(map(self.ignores_folder, folders)) or self.ignores_file(name)
+
+
+NOTHING = IgnoreRule(())
+
+
+def check_pattern(pattern: str) -> None:
+    """Raise ValueError for a pattern that is not valid."""
+    _compile([pattern])
+
+
+def _compile(patterns: Sequence[str]) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec  # takes some 30 ms, which only its users need
+
+    for pattern in patterns:
+        try:
+            GitIgnoreSpec.from_lines([pattern])
+        except (ValueError, re.error):
+            raise ValueError(f"{pattern!r} is not a pattern as in .gitignore") from None
+    return GitIgnoreSpec.from_lines(patterns)

@@ -3,26 +3,26 @@
 Rules of FILEMQ v2:
 
 - Content is sent against credit, exact to the octet: a chunk has at most what is left.
-- Chunks of one file are consecutive: nothing else is sent between the first chunk and the end of a file. A
-  file that changes meanwhile begins again at offset 0. If it has done so `MAX_RESTARTS` times, the files that
-  wait are sent first.
+- Chunks of one file are consecutive: nothing else is sent between the first chunk and the end of a
+  file. A file that changes meanwhile begins again at offset 0. If it has done so `MAX_RESTARTS`
+  times, the files that wait are sent first.
 
-The specification does not define how a file ends. Here an empty chunk at offset = size ends it, and the headers
-of every chunk have `size` and `sha-1`, so that the client can verify the file.
+The specification does not define how a file ends. Here an empty chunk at offset = size ends it, and
+the headers of every chunk have `size` and `sha-1`, so that the client can verify the file.
 
-A client that writes in place (see `Habits`) needs more: a file that is given up is ended by an empty chunk and
-deleted, and a new version follows a deletion of the old one.
+A client that writes in place (see `Habits`) needs more: a file that is given up is ended by an
+empty chunk and deleted, and a new version follows a deletion of the old one.
 
-A file with the content of one that was withdrawn a moment ago was renamed: it is sent as its end alone to a client
-that keeps deleted files (`RENAMES`).
+A file with the content of one that was withdrawn a moment ago was renamed: it is sent as its end
+alone to a client that keeps deleted files (`RENAMES`).
 
-A file of which the client holds the beginning (`Beginning`) is sent first, and from there on if the published file
-begins like this.
+A file of which the client holds the beginning (`Beginning`) is sent first, and from there on if the
+published file begins like this.
 
 A listing (`LIST`) has no content, and goes out before the changes that wait.
 
-One story per client sends everything. It suspends while there is nothing to send, no credit, or no room in the
-client's socket, and for each chunk that is read, so a slow client takes little memory.
+One story per client sends everything. It suspends while there is nothing to send, no credit, or no
+room in the client's socket, and for each chunk that is read, so a slow client takes little memory.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from dataclasses import dataclass, field
 import msgspec
 
 from specwire.generated.filemq import Cheezburger, Operation
-from specwire.runtime.filemq.catalogue import Entry, Listing
-from specwire.runtime.filemq.dialect import Command, Dialog, OutOfTurnError
+from specwire.generated.session import DialogSession
+from specwire.runtime.filemq.catalogue import Catalogue, CheckPart, Chunk, Entry, ReadChunk, ReadingState
+from specwire.runtime.filemq.dialect import Command, OutOfTurnError
 from specwire.runtime.filemq.events import FileResumed, FileSent
 from specwire.runtime.filemq.names import is_folder
 from specwire.runtime.filemq.nameset import NameSet
-from specwire.runtime.filemq.requests import CheckPart, Chunk, ReadChunk, ReadingState
 from specwire.runtime.filemq.resync import Beginning, ListingStep, list_files
 from specwire.runtime.filemq.sendqueue import SendQueue
 from specwire.runtime.filemq.status import UnderWay
-from specwire.runtime.kernel.effects import AwaitRoom, Log, Now, Send, Steps, Story, Wait, Wake, ask
-from specwire.runtime.kernel.events import PeerId
+from specwire.runtime.kernel.effects import Ask, AwaitRoom, Log, Now, Send, Steps, Story, Wait, Wake
+from specwire.runtime.kernel.events import Answered, PeerId
 from specwire.runtime.transport.backoff import Backoff
 
 Headers = tuple[tuple[str, str], ...]
@@ -74,7 +74,7 @@ class Transfer(msgspec.Struct):
     Attributes:
         offset: octets sent.
         replaces: the client may have an old version of the file.
-        changed: the file has changed since, and begins again.
+        is_over: this version must not be sent any more; the file has changed, and begins again.
         withdrawn: the file is no longer published, or was not; the queue has what follows.
         reading: state of the reader after the last chunk.
     """
@@ -82,19 +82,18 @@ class Transfer(msgspec.Struct):
     entry: Entry
     replaces: bool
     offset: int = 0
-    changed: bool = False
+    is_over: bool = False
     withdrawn: bool = False
     reading: ReadingState | None = None
 
-    @property
-    def is_over(self) -> bool:
-        """Whether this version of the file must not be sent any more."""
-        return self.changed or self.withdrawn
+    def withdraw(self) -> None:
+        """End the file, which is no longer published."""
+        self.is_over = self.withdrawn = True
 
 
 @dataclass(eq=False)
 class Outflow:
-    """What is sent to one client.
+    """Sender of everything that one client gets.
 
     Attributes:
         dialog: watches the dialog; refuses a command that must not be sent now.
@@ -102,15 +101,17 @@ class Outflow:
         credit: octets of content that may be sent.
         octets_sent: content that was sent.
         sent_at: time of the last command.
-        attributes: the client asks for modes and modification times of files, and for empty folders.
+        attributes: the client asks for modes and modification times of files, and for empty
+            folders.
         renames: the client can restore the content of a file that was deleted a moment ago.
         ended: nothing is sent any more.
         waits_for: what the story waits for; empty while it reads or sends.
+        work_key, room_key: keys of the story's `Wait` for changes or credit, and for `RoomMade`.
     """
 
     peer: PeerId
-    files: Listing
-    dialog: Dialog
+    files: Catalogue
+    dialog: DialogSession
     chunk_octets: int
     in_place: bool
     sent_at: float
@@ -122,6 +123,8 @@ class Outflow:
     ended: bool = False
     transfer: Transfer | None = None
     waits_for: str = ""
+    work_key: tuple[str, PeerId] = field(init=False)
+    room_key: tuple[str, PeerId] = field(init=False)
     _deleted: dict[str, None] = field(default_factory=dict)
     _claim: tuple[str, Beginning] | None = None
     _listing: Iterator[ListingStep] | None = None
@@ -131,6 +134,7 @@ class Outflow:
 
     def __post_init__(self) -> None:
         self.queue = SendQueue(self.files)
+        self.work_key, self.room_key = ("changes", self.peer), ("room", self.peer)
         self._settling = Backoff(first_s=SETTLE_S, longest_s=LONGEST_SETTLE_S, calm_s=CALM_S)
 
     @property
@@ -141,29 +145,13 @@ class Outflow:
             return None
         return UnderWay(transfer.entry.name, transfer.offset, transfer.entry.size, self.peer.routing_id.hex())
 
-    @property
-    def work_key(self) -> tuple[str, PeerId]:
-        """Key of the story's `Wait` for changes and credit."""
-        return "changes", self.peer
-
-    @property
-    def room_key(self) -> tuple[str, PeerId]:
-        """Key of the story's `Wait` for `RoomMade`."""
-        return "room", self.peer
-
     # ---- what others change
-
-    def grant(self, credit: int) -> bool:
-        """Add credit; return False, and add nothing, if the sum does not fit 64 bits."""
-        if credit > MAX_CREDIT - self.credit:
-            return False
-        self.credit += credit
-        return True
 
     def queue_deletions(self, names: Iterable[str]) -> None:
         """Send these deletions before everything else, except that of the file that is being sent.
 
-        None of them is published, so they harm nothing that waits, and what replaces one must come later.
+        None of them is published, so they harm nothing that waits, and what replaces one must come
+        later.
         """
         for name in reversed([*names]):
             if not self._is_sending(name):
@@ -186,39 +174,35 @@ class Outflow:
         if not self._is_sending(entry.name):
             self.queue.put(entry.name, Operation.CREATE, replaces=replaces)
         elif self.transfer is not None and not entry.has_content_of(self.transfer.entry):
-            self.transfer.changed = True
-        return self.wake()
+            self.transfer.is_over = True
+        return Wake(self.work_key)
 
     def withdraw(self, entry: Entry) -> Wake:
         """Send the deletion of a file; it comes next if the file is being sent."""
         name = entry.name
         if self.transfer is not None and self._is_sending(name):
-            self.transfer.withdrawn = True
+            self.transfer.withdraw()
             self.queue.put_first(name, Operation.DELETE)
-            return self.wake()
+            return Wake(self.work_key)
         if self.renames and not self.queue.has_creation(name):
             self._deleted.pop(entry.sha1, None)
             self._deleted[entry.sha1] = None
             if len(self._deleted) > DELETED_KEPT:
                 del self._deleted[next(iter(self._deleted))]
         self.queue.put(name, Operation.DELETE, replaces=True)
-        return self.wake()
+        return Wake(self.work_key)
 
     def list_files(self, path: str, *, folders: bool) -> Wake:
         """List the files under a path, and its empty folders if `folders` is set."""
         self._listing = list_files(self.files, path, folders=folders)
-        return self.wake()
+        return Wake(self.work_key)
 
     def stop(self) -> Wake:
         """Send nothing any more."""
         self.ended = True
         self.queue = SendQueue(self.files)
         if self.transfer is not None:
-            self.transfer.withdrawn = True
-        return self.wake()
-
-    def wake(self) -> Wake:
-        """Return the effect by which the story looks again at what there is to send."""
+            self.transfer.withdraw()
         return Wake(self.work_key)
 
     def send(self, command: Command, now: float) -> Send:
@@ -240,8 +224,11 @@ class Outflow:
             if self._unconfirmed >= BATCH:
                 yield from self._await_room(0)
             elif self._listing is not None:
-                yield from self._send_listed(self._listing)
-            elif (change := self.queue.take()) is None:
+                if (step := next(self._listing, None)) is None:
+                    self._listing = None
+                else:
+                    yield from self._send_cheezburger(step.name, Operation.CREATE, step.offset, step.headers)
+            elif (change := self.queue.pop()) is None:
                 yield Wait(self.work_key)
             else:
                 name, (operation, replaces) = change
@@ -249,17 +236,9 @@ class Outflow:
                 if is_folder(name) and not self.attributes:
                     continue
                 if operation is Operation.DELETE:
-                    yield from self._send_deletion(name)
+                    yield from self._send_cheezburger(name, Operation.DELETE)
                 elif entry is not None:  # the queue has the deletion of a file that was withdrawn since
                     yield from self._send_file(entry, replaces)
-
-    def _send_listed(self, listing: Iterator[ListingStep]) -> Story:
-        """Send the next command of a listing."""
-        step = next(listing, None)
-        if step is None:
-            self._listing = None
-        else:
-            yield from self._send_cheezburger(step.name, Operation.CREATE, step.offset, step.headers, b"")
 
     def _send_file(self, entry: Entry, replaces: bool) -> Story:
         """Send a file, again if it changes meanwhile."""
@@ -307,7 +286,7 @@ class Outflow:
         if claim is None or claim[0] != entry.name or claim[1].size > entry.size:
             return
         claimed = claim[1]
-        answered = yield from ask(CheckPart(entry, claimed.size))
+        answered: Answered = yield Ask(CheckPart(entry, claimed.size))
         if transfer.is_over:
             return
         if answered.value is None:
@@ -333,30 +312,25 @@ class Outflow:
                 continue
             if size > SMALL_OCTETS or self._unconfirmed >= BATCH:
                 size = yield from self._await_room(size)
-            if not transfer.is_over:
-                yield from self._send_next(transfer, size)
+                if transfer.is_over:
+                    break
+            answered: Answered = yield Ask(ReadChunk(entry, transfer.offset, size, transfer.reading))
+            chunk: Chunk | None = answered.value
+            if chunk is None:
+                yield from self._wait_until_settled(transfer)
+            elif not transfer.is_over:
+                yield from self._send_chunk(transfer, chunk.octets)
+                transfer.offset += size
+                transfer.reading = chunk.state
+                self.credit -= size
+                self.octets_sent += size
         return False
-
-    def _send_next(self, transfer: Transfer, size: int) -> Story:
-        """Read a chunk and send it."""
-        request = ReadChunk(transfer.entry, transfer.offset, size, transfer.reading)
-        answered = yield from ask(request)
-        chunk: Chunk | None = answered.value
-        if transfer.is_over:
-            return
-        if chunk is None:
-            yield from self._wait_until_settled(transfer)
-            return
-        yield from self._send_chunk(transfer, chunk.octets)
-        transfer.offset += size
-        transfer.reading = chunk.state
-        self.credit -= size
-        self.octets_sent += size
 
     def _wait_until_settled(self, transfer: Transfer) -> Story:
         """Begin again with a file that could not be read as it was published.
 
-        If it is still published like this, it is being written or cannot be read, and is read again later.
+        If it is still published like this, it is being written or cannot be read, and is read again
+        later.
         """
         if self.files.find(transfer.entry.name) is transfer.entry:
             self.waits_for = "the file, which cannot be read"
@@ -364,7 +338,7 @@ class Outflow:
             while (yield Now()) < until and not transfer.is_over:
                 yield Wait(self.work_key, until)
             self.waits_for = ""
-        transfer.changed = True
+        transfer.is_over = True
 
     def _await_room(self, octets: int) -> Steps[int]:
         """Wait until the client has room; return for how many octets."""
@@ -382,15 +356,12 @@ class Outflow:
         if self.in_place and transfer.offset:
             yield from self._send_chunk(transfer, b"")
             if not transfer.withdrawn:  # else the queue has the deletion
-                yield from self._send_deletion(transfer.entry.name)
-
-    def _send_deletion(self, name: str) -> Story:
-        yield from self._send_cheezburger(name, Operation.DELETE, 0, (), b"")
+                yield from self._send_cheezburger(transfer.entry.name, Operation.DELETE)
 
     def _send_chunk(self, transfer: Transfer, chunk: bytes, headers: Headers = ()) -> Story:
         entry = transfer.entry
         if transfer.replaces and self.in_place:
-            yield from self._send_deletion(entry.name)
+            yield from self._send_cheezburger(entry.name, Operation.DELETE)
         transfer.replaces = False
         headers = (("size", str(entry.size)), ("sha-1", entry.sha1), *headers)
         if self.attributes:
@@ -399,7 +370,7 @@ class Outflow:
         yield from self._send_cheezburger(entry.name, Operation.CREATE, transfer.offset, headers, chunk)
 
     def _send_cheezburger(
-        self, name: str, operation: Operation, offset: int, headers: Headers, chunk: bytes
+        self, name: str, operation: Operation, offset: int = 0, headers: Headers = (), chunk: bytes = b""
     ) -> Story:
         command = Cheezburger(
             sequence=self._sequence,

@@ -2,10 +2,12 @@
 
 Rules of FILEMQ v2:
 
-- A command that the dialog does not allow is answered with RTFM, a malformed one with WAT, and ends the peering.
-- A refused subscription is answered with SRSLY. Later commands of this client are ignored, until an OHAI begins
-  another peering. A sum of credit that does not fit 64 bits is refused in the same way.
-- Every command is a sign of life. A HUGZ is answered, and sent if nothing else was sent for a while.
+- A command that the dialog does not allow is answered with RTFM, a malformed one with WAT, and ends
+  the peering.
+- A refused subscription is answered with SRSLY. Later commands of this client are ignored, until an
+  OHAI begins another peering. A sum of credit that does not fit 64 bits is refused in the same way.
+- Every command is a sign of life. A HUGZ is answered, and sent if nothing else was sent for a
+  while.
 
 `outflow` sends the files.
 """
@@ -29,11 +31,12 @@ from specwire.generated.filemq import (
     Srsly,
 )
 from specwire.generated.filemq.machine import ServerHandler, dispatch_to_server
-from specwire.runtime.filemq.catalogue import Entry, Listing
-from specwire.runtime.filemq.dialect import Command, Dialog, Habits
+from specwire.generated.session import DialogSession
+from specwire.runtime.filemq.catalogue import Catalogue, Entry
+from specwire.runtime.filemq.dialect import Command, Habits
 from specwire.runtime.filemq.events import PeerClosed, PeerOpened, Subscribed
 from specwire.runtime.filemq.names import covers, cut_reason, fault_in_name, fault_in_path, normalise_path
-from specwire.runtime.filemq.outflow import Outflow
+from specwire.runtime.filemq.outflow import MAX_CREDIT, Outflow
 from specwire.runtime.filemq.resync import (
     ATTRIBUTES,
     INSIDE,
@@ -78,24 +81,34 @@ class Terms(msgspec.Struct, frozen=True):
 
 
 class Peering(ServerHandler[float, Story]):
-    """State of one client. `obey` handles any command; the handler's methods get those that the dialog allows.
+    """State of one client. `handle` takes any command; the methods `on_…` get those that the dialog allows.
+
+    Args:
+        peerings: of the server. A peering removes itself from them when it ends.
 
     Attributes:
         user: authenticated name of the client; empty without authentication.
         refused: SRSLY was sent, and commands are ignored.
-        closed: the peering has ended.
     """
 
     def __init__(
-        self, peer: PeerId, files: Listing, *, terms: Terms, dialog: Dialog, now: float, user: str = ""
+        self,
+        peer: PeerId,
+        peerings: dict[PeerId, Peering],
+        files: Catalogue,
+        *,
+        terms: Terms,
+        dialog: DialogSession,
+        now: float,
+        user: str = "",
     ) -> None:
-        self.peer, self.user = peer, user
+        self.peer, self.user, self._peerings = peer, user, peerings
         self.label = peer.routing_id.hex()
         self.outflow = Outflow(peer, files, dialog, terms.chunk_octets, terms.habits.writes_in_place, now)
-        self.refused = self.closed = False
+        self.refused = False
         self._files, self._terms, self._dialog = files, terms, dialog
         self._caches: dict[str, ClientCache] = {}
-        self._heard = self._since = now
+        self._received_at = self._since = now
         self._opened = self._resumed = self._asked_for_life = False
 
     def describe(self, now: float) -> ClientStatus:
@@ -114,9 +127,9 @@ class Peering(ServerHandler[float, Story]):
             waits_for=outflow.waits_for,
         )
 
-    def obey(self, command: Command, now: float) -> Story:
+    def handle(self, command: Command, now: float) -> Story:
         """Handle a command of the client."""
-        self._heard = now
+        self._received_at = now
         if self.refused:
             return
         if violation := self._dialog.receive(command):
@@ -145,11 +158,13 @@ class Peering(ServerHandler[float, Story]):
 
     def on_nom(self, message: Nom, now: float) -> Story:
         """Add credit, and send what it allows."""
-        if self.outflow.grant(message.credit):
-            yield self.outflow.wake()
-        else:
-            reason = f"brings the credit from {self.outflow.credit} beyond 2^64 - 1"
+        outflow = self.outflow
+        if message.credit > MAX_CREDIT - outflow.credit:
+            reason = f"brings the credit from {outflow.credit} beyond 2^64 - 1"
             yield from self._refuse("NOM", reason, now)
+        else:
+            outflow.credit += message.credit
+            yield Wake(outflow.work_key)
 
     def on_hugz(self, message: Hugz, now: float) -> Story:
         """Answer."""
@@ -166,12 +181,12 @@ class Peering(ServerHandler[float, Story]):
 
     def answer_malformed(self, answer: Command, now: float) -> Effects:
         """Answer a message that could not be decoded; the answer ends the peering."""
-        self._heard = now
+        self._received_at = now
         if not self.refused:
             yield from self.end(answer, f"sent a malformed message ({answer.NAME})", now)
 
     def stop(self, now: float) -> Effects:
-        """Say goodbye, unless SRSLY has ended the dialog, or the dialect has no word for it."""
+        """Say goodbye, unless SRSLY has ended the dialog, or servers of this dialect do not."""
         reason = "the server stops"
         if self.refused or not self._terms.habits.server_says_goodbye:
             yield from self.drop(reason)
@@ -189,7 +204,7 @@ class Peering(ServerHandler[float, Story]):
         Args:
             discard: the client does not expect what waits to be sent, either.
         """
-        self.closed = True
+        self._peerings.pop(self.peer, None)
         yield DropPeer(self.peer, discard)
         yield Log(PeerClosed(self.label, reason))
 
@@ -213,13 +228,13 @@ class Peering(ServerHandler[float, Story]):
     def keep_alive(self) -> Story:
         """Close a silent client, and ask for a sign of life if nothing was sent for a while."""
         terms = self._terms
-        while not self.closed:
+        while True:
             now: float = yield Now()
-            silence = now - self._heard
+            silence = now - self._received_at
             if silence >= terms.expiry_s:
                 yield from self.drop(f"silent for {silence:.1f} s", discard=True)
                 return
-            due = self._heard + terms.expiry_s
+            due = self._received_at + terms.expiry_s
             if terms.habits.server_asks_for_life and not (self.refused or self._asked_for_life):
                 ask_at = self.outflow.sent_at + terms.heartbeat_s
                 if now >= ask_at:
@@ -230,7 +245,7 @@ class Peering(ServerHandler[float, Story]):
             yield Wait(("life", self.peer), due)
 
     def _refuse(self, name: str, reason: str, now: float) -> Story:
-        """Refuse what the client asked for (FILEMQ v2, "The ICANHAZ-OK Command"), and ignore it from now on."""
+        """Refuse a request (FILEMQ v2, "The ICANHAZ-OK Command"), and ignore the client from now on."""
         yield self.outflow.send(Srsly(reason=cut_reason(f"{name} {reason}")), now)
         self.refused = True
         self._caches.clear()
@@ -261,7 +276,7 @@ class Peering(ServerHandler[float, Story]):
             if PRUNE in command.options and self.outflow.queue.by_name < MAX_WAITING:
                 self.outflow.queue_deletions(cache.stale())
             self.outflow.queue_lacking(cache.lacking())
-            yield self.outflow.wake()
+            yield Wake(self.outflow.work_key)
 
     def _list(self, path: str, command: Icanhaz, now: float) -> Story:
         """List the files under a path to a client that may subscribe to it."""
@@ -297,7 +312,7 @@ class Peering(ServerHandler[float, Story]):
         elif prune and not self._files.is_in_doubt(name):
             self.outflow.queue_deletions([name])
         yield self.outflow.send(IcanhazOk(), now)
-        yield self.outflow.wake()
+        yield Wake(self.outflow.work_key)
 
     def _is_subscribed(self, name: str) -> bool:
         return any(covers(path, name) for path in self._caches)

@@ -2,8 +2,8 @@
 
 Files that arrived in one batch wait in the inbox's own folder. So the disk is awaited once for all,
 while the next batch is written, and still no file is in its place before it is on the disk. What a
-file replaces is kept first (`trash`). Mode and modification time are set, and the journal is written
-once for all, before the first rename: a file in its place is always known.
+file replaces is kept first (`trash`). Mode and modification time are set, and the journal is
+written once for all, before the first rename: a file in its place is always known.
 
 A file system writes one record to its journal for all files that wait for it at the same time. So
 files are synced from several threads, and share the wait.
@@ -18,9 +18,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
-from specwire.runtime.containment import ContainmentError, open_folder, require_file
-from specwire.runtime.filemq.digests import PERMISSIONS, SHA1_OF_NOTHING, sign
-from specwire.runtime.filemq.disk import Fault, Folders, folders_below, may_pass
+from specwire.runtime.containment import ContainmentError, open_folder, require_file, stat_leaf
+from specwire.runtime.filemq.disk import Fault, Folders, folders_below, may_pass, parent_of
 from specwire.runtime.filemq.diskwork import (
     CompleteFile,
     DeleteFile,
@@ -30,7 +29,8 @@ from specwire.runtime.filemq.diskwork import (
     WriteChunk,
 )
 from specwire.runtime.filemq.journal import Journal, Record
-from specwire.runtime.filemq.names import LONGEST_NAME_OCTETS, fault_in_entry, split_name
+from specwire.runtime.filemq.names import LONGEST_NAME_OCTETS, fault_in_entry, is_folder, split_name
+from specwire.runtime.filemq.reading import PERMISSIONS, SHA1_OF_NOTHING, sign
 from specwire.runtime.filemq.trash import Trash
 from specwire.runtime.filemq.unfinished import CompletedFile
 
@@ -108,6 +108,20 @@ class Placing:
             os.close(folder)
         self._journal.put(action.name, record)
         return Stored(action.connection, action.name, 0, SHA1_OF_NOTHING, verified=True)
+
+    def has_room(self, name: str) -> bool:
+        """Return whether nothing else is in the place of a file, or of one of its folders."""
+        try:
+            with parent_of(self._root, name.removesuffix("/")) as (folder, leaf):
+                if is_folder(name):
+                    state = stat_leaf(folder, leaf)
+                    return state is None or stat.S_ISDIR(state.st_mode)
+                require_file(folder, leaf)
+        except FileNotFoundError:
+            return True
+        except (ContainmentError, OSError):
+            return False
+        return True
 
     def close(self) -> None:
         """Delete the files that still wait."""

@@ -1,8 +1,8 @@
 """Policy of a server for files that a walk did not find: withdraw, keep or ask.
 
 A server withdraws a file only when the disk says that it is gone. If the disk does not say what is
-there (`disk.Unknown`), the last known state stays. If a whole folder is suspicious (it had files and
-is empty at a start, or is on another device than before), its files stay listed until somebody
+there (`disk.Unknown`), the last known state stays. If a whole folder is suspicious (it had files
+and is empty at a start, or is on another device than before), its files stay listed until somebody
 confirms, or until all are there again.
 
 The policy of a subscriber is in `deletion`. The settings of both are here.

@@ -24,7 +24,6 @@ from pathlib import Path
 
 from specwire.runtime.containment import ContainmentError, open_folder
 from specwire.runtime.filemq.catalogue import Change, Doubt, Gone, Put, Trust, Unfit
-from specwire.runtime.filemq.digests import AbandonedError
 from specwire.runtime.filemq.digeststore import DigestStore, StoredDigests
 from specwire.runtime.filemq.disk import (
     Answer,
@@ -39,11 +38,11 @@ from specwire.runtime.filemq.disk import (
     trouble_in,
     walk,
 )
-from specwire.runtime.filemq.ignore import IgnoreRule
 from specwire.runtime.filemq.index import FileIndex
 from specwire.runtime.filemq.names import (
     MAX_NAME_OCTETS,
     RESERVED,
+    IgnoreRule,
     covers,
     fault_in_path,
     is_below,
@@ -51,6 +50,7 @@ from specwire.runtime.filemq.names import (
     normalise_path,
 )
 from specwire.runtime.filemq.policy import FolderState, Look, PublicationRules, decide, device_at
+from specwire.runtime.filemq.reading import AbandonedError
 
 logger = logging.getLogger(__name__)
 
@@ -192,7 +192,7 @@ class Publication:
         skips = self._index.ignore.ignores_folder
         answers = walk(self._root.descriptor, self._prefix, self._index.longest_octets, skips=skips)
         while step := [*islice(answers, STEP_FILES)]:
-            self._unreported |= {_name_of(change): change for change in self._take(step, self._met, look)}
+            self._unreported |= {_name_of(change): change for change in self._compare(step, self._met, look)}
             yield []
             if self._walk != number:
                 return
@@ -245,7 +245,7 @@ class Publication:
         lost -= {place.name for place in here if is_folder(place.name)}
         gone = self._withdraw(self._index.forget(n for n in lost if not is_below(n, self._unseen)))
         found = {p.name: self._unreported.pop(p.name) for p in here if p.name in self._unreported}
-        found |= {_name_of(change): change for change in self._take(here, self._met)}
+        found |= {_name_of(change): change for change in self._compare(here, self._met)}
         self._index.stored.save()
         return [*gone, *found.values(), *self._report_doubts()]
 
@@ -321,7 +321,9 @@ class Publication:
         expected = device_at(name, self._state.devices)
         return expected is None or self._walked_root is None or expected == device_of(folder)
 
-    def _take(self, answers: Iterable[Answer], seen: set[str], look: Look | None = None) -> Iterator[Change]:
+    def _compare(
+        self, answers: Iterable[Answer], seen: set[str], look: Look | None = None
+    ) -> Iterator[Change]:
         """Yield the changes that follow from the answers of the disk."""
         for answer in answers:
             if self._abandoned.is_set():
@@ -330,7 +332,7 @@ class Publication:
                 case Present(name) if is_folder(name) and self._is_unlisted(name):
                     pass
                 case Present(name, state):
-                    yield from self._index.take(name, state, seen, at_once=self._at_once)
+                    yield from self._index.compare(name, state, seen, at_once=self._at_once)
                 case Unknown() if look is not None:
                     look.unknown.append(answer)
                 case Mount() if look is not None:

@@ -1,4 +1,4 @@
-"""The FILEMQ server as an asyncio service: a host for the engine of `server`, with published folders and readers."""
+"""FILEMQ server as an asyncio service: a host for its engine, with published folders and readers."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ import msgspec
 
 from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.filemq.access import Clients, ServerSecurity, fault_in_security, judge_by
-from specwire.runtime.filemq.catalogue import Change, PublicationTotals
-from specwire.runtime.filemq.codec import Counters, FilemqCodec
-from specwire.runtime.filemq.ignore import IgnoreRule
-from specwire.runtime.filemq.libfilemq import find_dialect
-from specwire.runtime.filemq.names import as_utf8, covers, is_folder
+from specwire.runtime.filemq.catalogue import Change, CheckPart, PublicationTotals, ReadChunk
+from specwire.runtime.filemq.codec import FilemqCodec, find_dialect
+from specwire.runtime.filemq.events import ServerCounters
+from specwire.runtime.filemq.names import IgnoreRule, as_utf8, covers, is_folder
 from specwire.runtime.filemq.peering import Authorise
 from specwire.runtime.filemq.publication import Publication
 from specwire.runtime.filemq.reading import FileReader
-from specwire.runtime.filemq.requests import CheckPart, ReadChunk
 from specwire.runtime.filemq.server import CHUNK_OCTETS, FilesChanged, ServerState, allow_all, react
 from specwire.runtime.filemq.settings import BOUNDS
 from specwire.runtime.filemq.status import ClientStatus, Doubtful, PublicationStatus, Refusals, ServerStatus
@@ -53,11 +51,12 @@ class FilemqServer(Service):
         publications: the folders; their virtual paths must not overlap.
         endpoint: where to listen; the port may be ``*``.
         tap: records every message of every client.
-        protocol: the dialect, one of `specwire.runtime.filemq.libfilemq.DIALECTS`.
+        protocol: the dialect, one of `specwire.runtime.filemq.codec.DIALECTS`.
         chunk_octets: the largest chunk of content.
         timers: seconds by name (``heartbeat``, ``expiry``) in place of the profile's.
         rescan_s: how often the folders are walked besides the notifications.
-        authorise: returns the reason to refuse a subscription, by client's name and path; None allows it.
+        authorise: returns the reason to refuse a subscription, by client's name and path; None
+            allows it.
         security: how clients authenticate.
         clients: the admitted clients and their paths; None: all that know the server's CURVE key.
         insecure: listen beyond this machine even without CURVE.
@@ -68,8 +67,8 @@ class FilemqServer(Service):
         endpoint: the endpoint as bound, once started.
 
     Raises:
-        ValueError: publications overlap, the endpoint is none, the protocol is unknown, or `clients` do not fit
-            `security`.
+        ValueError: publications overlap, the endpoint is none, the protocol is unknown, or
+            `clients` do not fit `security`.
     """
 
     def __init__(
@@ -99,7 +98,7 @@ class FilemqServer(Service):
         self._on_event = on_event
         self._streams, self._refusals = EventStreams(), Refusals()
         dialect = find_dialect(protocol)
-        self._counters = Counters()
+        self._counters = ServerCounters()
         self._tap = None if tap is None else MessageTap(tap, received_as="C", sent_as="S")
         self._rescan_s = rescan_s
         self._host: Host | None = None
@@ -130,7 +129,7 @@ class FilemqServer(Service):
         return len(self._state.peerings)
 
     @property
-    def counters(self) -> Counters:
+    def counters(self) -> ServerCounters:
         """Counts since the start."""
         return self._counters.with_host(self._host)
 
@@ -160,10 +159,12 @@ class FilemqServer(Service):
     def replace_clients(self, clients: Clients) -> None:
         """Admit these clients instead of the present list, and refuse what is not allowed any more.
 
-        A client that is not in the new list, or has a subscription that it may not have now, is sent SRSLY.
+        A client that is not in the new list, or has a subscription that it may not have now, is
+        sent SRSLY.
 
         Raises:
-            ValueError: the server has no list, or this one does not fit how clients prove themselves.
+            ValueError: the server has no list, or this one does not fit how clients prove
+                themselves.
         """
         if self._clients is None:
             raise ValueError("this server has no list of clients")
@@ -231,7 +232,7 @@ class FilemqServer(Service):
                 listeners={LISTENER: self._listener},
                 handlers={ReadChunk: self._reader.read, CheckPart: self._reader.check},
             ),
-            on_event=self._tell,
+            on_event=self._emit,
             tap=self._tap,
         )
         try:
@@ -281,7 +282,7 @@ class FilemqServer(Service):
             return
         for effect in self._engine.handle(Noticed(changed), host.now()):
             if isinstance(effect, Log):
-                self._tell(effect.event)
+                self._emit(effect.event)
 
     def _publication_of(self, name: str) -> Publication:
         return next(one for one in self._publications if covers(one.path, name))
@@ -314,7 +315,7 @@ class FilemqServer(Service):
             for one in described
         )
 
-    def _tell(self, event: LogEvent) -> None:
+    def _emit(self, event: LogEvent) -> None:
         self._counters.count_event(event)
         self._refusals.note(event)
         self._streams.add(event)

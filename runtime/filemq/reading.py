@@ -1,13 +1,22 @@
-"""Reading of published files for the server's engine: the chunks it sends, and digests of what clients hold.
+"""Reading of files: SHA-1 digests, and the content that a server's engine requests.
 
-A file is opened for each request, and must be in the state that the list of files has when the octets have been
-read. If this proves nothing (the digest was computed just after a change, or something happened to the file that
-its size and times do not show), the SHA-1 of all octets must be the announced one before the last chunk is sent.
-So a client never gets the end of a file that is a mixture of two versions.
+The state of a file is its size, modification time, inode, and the time of the last change of any of
+these (ctime). While all are the same, the file is not read again. Programs that copy files set the
+modification time, but cannot set ctime. File systems count time in steps of some milliseconds, old
+ones of two seconds, so a file that is written again right after it was read may keep its times. A
+digest that was taken so soon after the last change is `fresh`: the file is read again when its
+digest is needed next.
 
-Small chunks are read at once. Others are read in a thread, and so is the end of a large file, which may have to be
-digested. The beginning of a file may have gigabytes: its digest is computed piece by piece, so that the checks of
-many clients take turns, no chunk waits for one, and a cancelled one ends with the current piece.
+`FileReader` opens a file for each request. The file must be in the state that the catalogue has
+when the octets have been read. If this proves nothing (the digest is `fresh`, or something happened
+to the file that its size and times do not show), the SHA-1 of all octets must be the announced one
+before the last chunk is sent. So a client never gets the end of a file that is a mixture of two
+versions.
+
+Small chunks are read at once. Others are read in a thread, and so is the end of a large file, which
+may have to be digested. The beginning of a file may have gigabytes: its digest is computed piece by
+piece, so that the checks of many clients take turns, and a cancelled one ends with the current
+piece.
 """
 
 from __future__ import annotations
@@ -15,14 +24,21 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from specwire.runtime.containment import ContainmentError
-from specwire.runtime.filemq.catalogue import Entry
-from specwire.runtime.filemq.digests import BLOCK_OCTETS, UnstableError, digest_file, new_sha1, sign
-from specwire.runtime.filemq.requests import CheckPart, Chunk, ReadChunk, ReadingState
+from specwire.runtime.filemq.catalogue import CheckPart, Chunk, Entry, ReadChunk, ReadingState, Signature
+
+BLOCK_OCTETS = 1 << 20
+TIME_STEP_NS = 50_000_000
+SECOND_NS = 1_000_000_000
+SHA1_OF_NOTHING = "DA39A3EE5E6B4B0D3255BFEF95601890AFD80709"
+PERMISSIONS = 0o777
+"""Bits of a mode that are published and applied: no set-user-id, set-group-id or sticky bit."""
 
 AT_ONCE_OCTETS = 32 * 1024
 """Up to this size a read from the page cache takes less time than the way to a thread and back."""
@@ -30,6 +46,81 @@ AT_ONCE_OCTETS = 32 * 1024
 PIECE_OCTETS = 16 * BLOCK_OCTETS
 READING_THREADS = 4
 CHECKING_THREADS = 2
+
+
+class UnstableError(Exception):
+    """A file changed while it was read."""
+
+
+class AbandonedError(Exception):
+    """The result is not needed any more."""
+
+
+class Digest(NamedTuple):
+    """Digest of a file, in upper-case hexadecimal, and the state in which the file had it.
+
+    `touched_ns` is ctime. `mode` has the permission bits, None if they are not known.
+    """
+
+    sha1: str
+    signature: Signature
+    fresh: bool
+    touched_ns: int
+    mode: int | None = None
+
+    def still_holds(self, state: os.stat_result) -> bool:
+        """Return whether a file in this state has this digest without being read."""
+        return not self.fresh and self.signature == sign(state) and self.touched_ns == state.st_ctime_ns
+
+
+def sign(state: os.stat_result) -> Signature:
+    """Return the part of a file's state that changes when its content does."""
+    return Signature(state.st_size, state.st_mtime_ns, state.st_ino)
+
+
+def mode_of(state: os.stat_result) -> int:
+    """Return the permission bits; see `PERMISSIONS`."""
+    return state.st_mode & PERMISSIONS
+
+
+def new_sha1() -> hashlib._Hash:
+    """Return a SHA-1 that identifies content. FILEMQ claims no security for it."""
+    return hashlib.sha1(usedforsecurity=False)
+
+
+def digest_file(descriptor: int, is_abandoned: Callable[[], bool] = lambda: False) -> Digest:
+    """Return the digest of an open file, from its start.
+
+    Raises:
+        UnstableError: the file changed meanwhile.
+        AbandonedError: `is_abandoned`, which is called after each block, returned True.
+        OSError: the file cannot be read.
+    """
+    state = os.fstat(descriptor)
+    before = sign(state)
+    sha1 = new_sha1()
+    buffer = memoryview(bytearray(min(BLOCK_OCTETS, before.size or 1)))
+    offset = 0
+    while count := os.preadv(descriptor, [buffer], offset):
+        sha1.update(buffer[:count])
+        offset += count
+        if is_abandoned():
+            raise AbandonedError
+        if sign(os.fstat(descriptor)) != before:
+            raise UnstableError  # it is being written: do not read the rest, which may be gigabytes
+    read_at_ns = time.time_ns()
+    if sign(os.fstat(descriptor)) != before or offset != before.size:
+        raise UnstableError
+    fresh = abs(read_at_ns - before.mtime_ns) < time_step_ns(before.mtime_ns)
+    return Digest(sha1.hexdigest().upper(), before, fresh, state.st_ctime_ns, mode_of(state))
+
+
+def time_step_ns(mtime_ns: int) -> int:
+    """Return how long a file's time may stay the same.
+
+    A time of whole seconds means a file system that may have no finer ones.
+    """
+    return TIME_STEP_NS if mtime_ns % SECOND_NS else 2 * SECOND_NS
 
 
 class FileChangedError(Exception):
@@ -52,7 +143,9 @@ class FileReader:
     async def read(self, request: ReadChunk) -> Chunk | None:
         """Return the chunk; None after `look_again` if the file has changed."""
         try:
-            if _is_quick(request):
+            # The last chunk of a large file may need its digest.
+            is_last = request.offset + request.size == request.entry.size
+            if max(request.size, request.entry.size if is_last else 0) <= AT_ONCE_OCTETS:
                 return self.read_now(request)
             return await asyncio.get_running_loop().run_in_executor(self._reading, self.read_now, request)
         except FileChangedError:
@@ -119,12 +212,6 @@ class FileReader:
                 os.close(descriptor)
         except (OSError, ContainmentError) as error:
             raise FileChangedError(str(error)) from error
-
-
-def _is_quick(request: ReadChunk) -> bool:
-    """Return whether a chunk is small, and not the last of a large file, which may have to be digested."""
-    is_last = request.offset + request.size == request.entry.size
-    return request.size <= AT_ONCE_OCTETS and not (is_last and request.entry.size > AT_ONCE_OCTETS)
 
 
 def _has_digest(descriptor: int, entry: Entry, state: ReadingState, touched_ns: int) -> bool:

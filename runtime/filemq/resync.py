@@ -7,23 +7,25 @@ last asks for RESYNC. A name too long for an entry is omitted, and its file is s
 
 The other options are ours, and other peers ignore them:
 
-    PRUNE=1     delete what the cache names and the publication no longer has. It is asked for, because
-                a cache may list files of another origin.
-    WHOLE=1     the client moves files to their places when they are complete; others write in place.
-    INSIDE      marks of the folders that contain the inbox, which only this machine can compare. A server
-                that publishes one of them refuses the subscription: it would send copies of copies.
-    RESUME=size:sha-1   the client holds so much of this file. If the file still begins so, the server
-                sends the rest first, from this offset; otherwise all of it.
-    ATTRIBUTES=1    the client asks for the headers `mode` (four octal digits) and `mtime` (nanoseconds
-                since 1970) of each file, and for empty folders. Their names end with a slash.
-    RENAMES=1   the client keeps deleted files for a while. A file with the content of one that was
-                just withdrawn is then sent as its end alone (offset = size), with the header
-                `renamed`. A client that has lost the content asks again without this option.
-    LIST=1      the client asks which files are published under the path. This is no subscription. Each
-                file, and with ATTRIBUTES each empty folder, is sent as its end alone (offset = size,
-                an empty chunk), without credit. The header `left` says how many commands of the listing
-                may follow. The last one names the path, with `left` = 0 and no digest, so an empty
-                listing ends too. A newer request replaces a listing that has not ended.
+    PRUNE=1     delete what the cache names and the publication no longer has. It is asked for,
+    because
+                a cache may list files of another origin. WHOLE=1     the client moves files to
+                their places when they are complete; others write in place. INSIDE      marks of the
+                folders that contain the inbox, which only this machine can compare. A server that
+                publishes one of them refuses the subscription: it would send copies of copies.
+                RESUME=size:sha-1   the client holds so much of this file. If the file still begins
+                so, the server sends the rest first, from this offset; otherwise all of it.
+                ATTRIBUTES=1    the client asks for the headers `mode` (four octal digits) and
+                `mtime` (nanoseconds since 1970) of each file, and for empty folders. Their names
+                end with a slash. RENAMES=1   the client keeps deleted files for a while. A file
+                with the content of one that was just withdrawn is then sent as its end alone
+                (offset = size), with the header `renamed`. A client that has lost the content asks
+                again without this option. LIST=1      the client asks which files are published
+                under the path. This is no subscription. Each file, and with ATTRIBUTES each empty
+                folder, is sent as its end alone (offset = size, an empty chunk), without credit.
+                The header `left` says how many commands of the listing may follow. The last one
+                names the path, with `left` = 0 and no digest, so an empty listing ends too. A newer
+                request replaces a listing that has not ended.
 
 A server accepts RESUME from a client that is subscribed to the file already. So the request grants
 nothing, is no subscription, and cannot be refused. Only a file that was announced with size and
@@ -37,9 +39,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from specwire.generated.filemq import Icanhaz
-from specwire.runtime.filemq.catalogue import Listing
+from specwire.runtime.filemq.catalogue import Catalogue
 from specwire.runtime.filemq.dialect import CacheRules, Habits
-from specwire.runtime.filemq.diskwork import DiscardFile, Unfinished
 from specwire.runtime.filemq.names import absolute_name, covers, fault_in_entry, is_folder, relative_name
 from specwire.runtime.filemq.nameset import NameSet
 
@@ -87,7 +88,7 @@ class ListingStep(NamedTuple):
     headers: tuple[tuple[str, str], ...]
 
 
-def list_files(files: Listing, path: str, *, folders: bool) -> Iterator[ListingStep]:
+def list_files(files: Catalogue, path: str, *, folders: bool) -> Iterator[ListingStep]:
     """Yield the commands that list the files under `path`, each in its current version.
 
     Args:
@@ -132,7 +133,7 @@ class ClientCache:
         stale_octets: octets of the names that are not published.
     """
 
-    def __init__(self, path: str, files: Listing) -> None:
+    def __init__(self, path: str, files: Catalogue) -> None:
         self._path, self._files = path, files
         self._same: NameSet | None = None
         self._stale: dict[str, None] = {}
@@ -178,66 +179,3 @@ class ClientCache:
         if name not in self._stale and fault_in_entry(name) is None:
             self._stale[name] = None
             self.stale_octets += len(name.encode())
-
-
-class Resuming:
-    """Interrupted files on one connection: which to keep, what to ask for, and what answers.
-
-    Args:
-        is_possible: the client asks for files that it lacks, and the server can resume.
-        from_octets: size from which a file is worth keeping.
-    """
-
-    def __init__(
-        self, connection: int, habits: Habits, *, is_possible: bool, from_octets: int = RESUME_FROM_OCTETS
-    ) -> None:
-        self._connection, self._habits = connection, habits
-        self._is_possible, self._from_octets = is_possible, from_octets
-        self._is_listed = False
-        self._asked: Unfinished | None = None
-        self._expected: Unfinished | None = None
-
-    def ask(self, unfinished: Unfinished | None, paths: Sequence[str]) -> tuple[Icanhaz, ...] | DiscardFile:
-        """Return the commands that ask for the rest of a file, the last one for the file itself.
-
-        Only the first listing of a connection is used, because later the file may be arriving. With
-        `PRUNE` the server reports a file that is no longer published. A file that no path covers is of
-        no use.
-        """
-        is_first, self._is_listed = not self._is_listed, True
-        if unfinished is None or not is_first or not self._is_possible:
-            return ()
-        path = self._find_path(unfinished.name, paths)
-        if path is None:
-            return DiscardFile(self._connection, unfinished.name)
-        self._asked = self._expected = unfinished
-        options = ((RESUME, f"{unfinished.size}:{unfinished.sha1}"), PRUNE, *self._habits.options)
-        return (
-            Icanhaz(path=path, options=self._habits.options, cache=()),
-            Icanhaz(path=unfinished.name, options=options, cache=()),
-        )
-
-    def give_up(self) -> list[DiscardFile]:
-        """Return the order that removes the file, so that no connection asks for it again."""
-        return [] if self._asked is None else [DiscardFile(self._connection, self._asked.name)]
-
-    def take_expected_rest(self, name: str, offset: int, size: int | None, sha1: str | None) -> bool:
-        """Return whether a file that begins with a chunk at `offset` is the rest that was requested.
-
-        From then on, no rest is expected: the first file to arrive replaces the unfinished one.
-        """
-        expected, self._expected = self._expected, None
-        if expected is None or size is None or sha1 is None:
-            return False
-        return (name, offset) == (expected.name, expected.size) and offset <= size
-
-    def is_worth_keeping(self, received: int, size: int | None, sha1: str | None) -> bool:
-        """Whether to keep a file of which so much has come, unless that is all of it."""
-        is_proved = size is not None and received < size and sha1 is not None
-        return self._is_possible and is_proved and received >= self._from_octets
-
-    def _find_path(self, name: str, paths: Sequence[str]) -> str | None:
-        """Return a path that covers the file; None if there is none, or the name is invalid."""
-        if fault_in_entry(name, self._habits.longest_name_octets) is not None:
-            return None
-        return next((path for path in paths if covers(path, name)), None)

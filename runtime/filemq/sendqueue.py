@@ -19,7 +19,7 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from specwire.generated.filemq import Operation
-from specwire.runtime.filemq.catalogue import Listing
+from specwire.runtime.filemq.catalogue import Catalogue
 from specwire.runtime.filemq.nameset import NameSet
 
 MANY_CHANGES = 4096
@@ -41,7 +41,7 @@ share = cache(Change)
 class SendQueue:
     """Changes for one client, oldest first; `files` are all published files."""
 
-    def __init__(self, files: Listing) -> None:
+    def __init__(self, files: Catalogue) -> None:
         self._files = files
         # Not dicts: repeatedly taking from the front of one is quadratic. A name is in one of the three.
         self._earlier: OrderedDict[str, Change] = OrderedDict()
@@ -74,7 +74,8 @@ class SendQueue:
     def put(self, name: str, operation: Operation, *, replaces: bool) -> None:
         """Queue the newest operation on `name`, at the end.
 
-        If the client may have an old version, that stays so when a later operation replaces an earlier one.
+        If the client may have an old version, that stays so when a later operation replaces an
+        earlier one.
         """
         replaced = self._drop(name)
         self._later[name] = share(operation, replaces or replaced)
@@ -84,7 +85,8 @@ class SendQueue:
     def put_first(self, name: str, operation: Operation) -> None:
         """Queue an operation that must come before everything else.
 
-        The client may have a file that is deleted, so a creation that replaces the deletion replaces a version.
+        The client may have a file that is deleted, so a creation that replaces the deletion
+        replaces a version.
         """
         replaced = self._drop(name)
         self._earlier[name] = share(operation, replaced or operation is Operation.DELETE)
@@ -95,7 +97,7 @@ class SendQueue:
         if names:
             self._put_behind(names)
 
-    def take(self) -> tuple[str, Change] | None:
+    def pop(self) -> tuple[str, Change] | None:
         """Remove and return the oldest change and the name of its file; None if the queue is empty."""
         if self._earlier:
             return self._earlier.popitem(last=False)

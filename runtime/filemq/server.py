@@ -1,9 +1,10 @@
-"""The server's engine: what a FILEMQ server does with each event, without I/O.
+"""Engine of a FILEMQ server, without I/O.
 
-It has a `Peering` for each client that began with OHAI. A client without one gets no state: OHAI begins a peering,
-anything else is answered with RTFM.
+It has a `Peering` for each client that began with OHAI. A client without one has no state: OHAI
+begins a peering, and anything else is answered with RTFM.
 
-The files are part of the state: `Noticed` brings lists of changes, and subscribed clients are sent them.
+The files are part of the state: `Noticed` brings lists of changes, and subscribed clients are sent
+them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from specwire.generated.errors import CodecError, DecodeError
+from specwire.generated.errors import DecodeError
 from specwire.generated.filemq import Ohai, Rtfm, Srsly
 from specwire.runtime.filemq.catalogue import (
     Catalogue,
@@ -109,26 +110,17 @@ class ServerState:
         """Return the file that is being sent to each client."""
         return [file for one in self.peerings.values() if (file := one.outflow.under_way) is not None]
 
-    def forget_closed(self, peering: Peering) -> None:
-        """Forget a client whose peering has ended."""
-        if peering.closed and self.peerings.get(peering.peer) is peering:
-            del self.peerings[peering.peer]
-
 
 def react(state: ServerState, event: Event) -> Story:
     """Return the story of an event."""
     match event:
-        case MessageReceived(peer=peer, message=message, user=user):
-            yield from displace(state, peer, user)
-            yield from obey(state, peer, message, user)
-        case MessageMalformed(peer=peer, error=error, user=user):
-            yield from displace(state, peer, user)
-            yield from answer_malformed(state, peer, error)
+        case MessageReceived() | MessageMalformed():
+            yield from receive(state, event)
         case RoomMade(peer=peer, octets=octets):
             yield Wake(("room", peer), octets)
         case PeerDisconnected(peer=peer, reason=reason) | SendFailed(peer=peer, reason=reason):
             if (peering := state.peerings.get(peer)) is not None:
-                yield from close(state, peering, reason)
+                yield from peering.drop(reason, discard=True)
         case Noticed(value=FilesChanged(path=path, changes=changes)):
             for change in changes:
                 yield from change_files(state, path, change)
@@ -141,83 +133,65 @@ def react(state: ServerState, event: Event) -> Story:
         case Stopping(reason=reason):
             for peering in tuple(state.peerings.values()):
                 yield from peering.stop((yield Now()))
-            state.peerings.clear()
             state.is_listening = False
             yield Stop(reason)
 
 
-def displace(state: ServerState, peer: PeerId, user: str) -> Story:
-    """End the peering of another user with this routing id.
-
-    A client chooses its routing id, and may choose that of a client that has just left.
-    """
-    peering = state.peerings.get(peer)
-    if peering is not None and peering.user != user:
-        yield from close(state, peering, "another client has its routing id now")
-
-
-def close(state: ServerState, peering: Peering, reason: str) -> Story:
-    """End a peering without a command."""
-    yield from peering.drop(reason, discard=True)
-    state.forget_closed(peering)
-
-
-def obey(state: ServerState, peer: PeerId, command: Command, user: str) -> Story:
-    """Handle a command."""
-    peering = state.peerings.get(peer)
+def receive(state: ServerState, event: MessageReceived | MessageMalformed) -> Story:
+    """Handle a message."""
+    peering = state.peerings.get(event.peer)
+    if peering is not None and peering.user != event.user:
+        # A client chooses its routing id, and may choose that of a client that has just left.
+        yield from peering.drop("another client has its routing id now", discard=True)
+        peering = None
+    if isinstance(event, MessageMalformed):
+        yield from answer_malformed(state, event, peering)
+        return
+    command: Command = event.message
     if peering is not None and peering.refused and isinstance(command, Ohai):
         # "The SRSLY Command": the client may connect again, perhaps with the same routing id.
-        yield from close(state, peering, "begins anew after SRSLY")
+        yield from peering.drop("begins again after SRSLY", discard=True)
         peering = None
-    if peering is None:
-        if not isinstance(command, Ohai):
-            yield Send(peer, Rtfm(reason=f"{command.NAME} before OHAI"))
-            return
-        if len(state.peerings) >= state.max_clients:
-            yield Send(peer, Srsly(reason=f"already {state.max_clients} clients"))
-            return
-        peering = state.peerings[peer] = Peering(
-            peer,
-            state.files,
-            terms=state.terms,
-            dialog=state.dialect.open_dialog("S"),
-            now=(yield Now()),
-            user=user,
-        )
-        yield Fork(send_files(state, peering), owner=peer)
-        yield Fork(keep_alive(state, peering), owner=peer)
-    yield from peering.obey(command, (yield Now()))
-    state.forget_closed(peering)
+    if peering is not None:
+        yield from peering.handle(command, (yield Now()))
+    elif not isinstance(command, Ohai):
+        yield Send(event.peer, Rtfm(reason=f"{command.NAME} before OHAI"))
+    elif len(state.peerings) >= state.max_clients:
+        yield Send(event.peer, Srsly(reason=f"already {state.max_clients} clients"))
+    else:
+        yield from begin(state, event.peer, event.user, command)
 
 
-def send_files(state: ServerState, peering: Peering) -> Story:
+def begin(state: ServerState, peer: PeerId, user: str, command: Ohai) -> Story:
+    """Begin a peering."""
+    now: float = yield Now()
+    dialog = state.dialect.open_dialog("S")
+    peering = Peering(peer, state.peerings, state.files, terms=state.terms, dialog=dialog, now=now, user=user)
+    state.peerings[peer] = peering
+    yield Fork(send_files(peering), owner=peer)
+    yield Fork(peering.keep_alive(), owner=peer)
+    yield from peering.handle(command, now)
+
+
+def send_files(peering: Peering) -> Story:
     """Send files to a client; a fault of ours ends the peering, because nothing would be sent any more."""
     try:
         yield from peering.outflow.run()
     except Exception:
-        yield from close(state, peering, "a fault of specwire")
+        yield from peering.drop("a fault of specwire", discard=True)
         raise
 
 
-def keep_alive(state: ServerState, peering: Peering) -> Story:
-    """Watch over a client until its peering ends."""
-    yield from peering.keep_alive()
-    state.forget_closed(peering)
-
-
-def answer_malformed(state: ServerState, peer: PeerId, error: CodecError) -> Story:
-    """Answer what is no command (FILEMQ v2, "Protocol Signature", "The WAT Command"): with RTFM, WAT or nothing."""
+def answer_malformed(state: ServerState, event: MessageMalformed, peering: Peering | None) -> Story:
+    """Answer malformed frames (FILEMQ v2, "Protocol Signature", "The WAT Command"): RTFM, WAT or nothing."""
+    peer, error = event.peer, event.error
     name = error.message_name if isinstance(error, DecodeError) and error.message_name else "a message"
     yield Log(Refused(name, str(error), peer.routing_id.hex()))
     answer = state.dialect.answer("S", error) if isinstance(error, DecodeError) else None
-    if answer is None:
-        return
-    peering = state.peerings.get(peer)
-    if peering is None:
-        yield Send(peer, answer)
-    else:
+    if answer is not None and peering is not None:
         yield from peering.answer_malformed(answer, (yield Now()))
-        state.forget_closed(peering)
+    elif answer is not None:
+        yield Send(peer, answer)
 
 
 def change_files(state: ServerState, path: str, change: Change) -> Story:

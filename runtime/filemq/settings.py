@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from msgspec import Meta
 
-from specwire.runtime.filemq.access import load_clients, load_passwords, read_key
-from specwire.runtime.filemq.credentials import (
+from specwire.runtime.filemq.access import (
     PASSWORD_VARIABLE,
     check_client_security,
     check_server_security,
+    load_clients,
+    load_passwords,
+    read_key,
 )
+from specwire.runtime.filemq.codec import DIALECTS, find_dialect
 from specwire.runtime.filemq.dialect import FILEMQ
-from specwire.runtime.filemq.ignore import check_pattern
-from specwire.runtime.filemq.libfilemq import DIALECTS, find_dialect
+from specwire.runtime.filemq.names import check_pattern
 from specwire.runtime.filemq.policy import InboxRules, PublicationRules
 from specwire.runtime.filemq.publication import DEFAULT_RULES, Publication
 from specwire.runtime.kernel.settings import Setting

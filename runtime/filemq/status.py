@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Protocol
+from enum import StrEnum
+from typing import Annotated, Protocol
 
 import msgspec
 
 from specwire.runtime.capture.counts import TapCounts
-from specwire.runtime.filemq.codec import Counters
-from specwire.runtime.filemq.events import Progress
+from specwire.runtime.filemq.events import Counters, Progress, ServerCounters, SubscriberCounters
 from specwire.runtime.filemq.names import as_utf8
 from specwire.runtime.kernel.log import LogEvent, Refused
-from specwire.runtime.kernel.status import ProcessStatus
+from specwire.runtime.kernel.status import Measure, ProcessStatus
 from specwire.runtime.log.text import show
 from specwire.runtime.quantities import show_count, show_octets
 
@@ -27,6 +27,15 @@ LOOK_S = 1.0
 
 REFUSALS_KEPT = 20
 CLIENTS_SHOWN = 5
+
+
+class Phase(StrEnum):
+    """Phase of a subscriber's connection."""
+
+    OPENING = "opening"
+    OPEN = "open"
+    WAITING = "waiting"
+    ENDED = "ended"
 
 
 class UnderWay(msgspec.Struct, frozen=True):
@@ -60,8 +69,8 @@ class PublicationStatus(msgspec.Struct, frozen=True):
 
     path: str
     folder: str
-    files: int
-    octets: int
+    files: Annotated[int, Measure("gauge", "Files that are published.", "published_files", by="path")]
+    octets: Annotated[int, Measure("gauge", "Their content.", "published_bytes", by="path")]
     doubts: tuple[Doubtful, ...] = ()
     missing: bool = False
 
@@ -81,10 +90,14 @@ class ClientStatus(msgspec.Struct, frozen=True):
 
     label: str
     user: str
-    subscriptions: tuple[str, ...]
-    credit: int
-    under_way: UnderWay | None
-    queued: int
+    subscriptions: Annotated[tuple[str, ...], Measure("gauge", "Subscriptions of all clients.")]
+    credit: Annotated[int, Measure("gauge", "Credit of all clients: what may be sent.", "credit_bytes")]
+    under_way: Annotated[
+        UnderWay | None, Measure("gauge", "Files of which a part has been sent.", "files_under_way")
+    ]
+    queued: Annotated[
+        int, Measure("gauge", "Changes that clients are still to be told of.", "queued_changes")
+    ]
     octets_sent: int
     connected_s: float
     missing: tuple[str, ...] = ()
@@ -92,20 +105,24 @@ class ClientStatus(msgspec.Struct, frozen=True):
 
 
 class ServerStatus(msgspec.Struct, frozen=True, tag="server", tag_field="role"):
-    """A server."""
+    """A server.
+
+    Clients are not told apart in metrics: their routing ids are new with each connection, and each
+    would be another series.
+    """
 
     endpoint: str
     protocol: str
     process: ProcessStatus
     publications: tuple[PublicationStatus, ...]
-    clients: tuple[ClientStatus, ...]
-    counters: Counters
+    clients: Annotated[tuple[ClientStatus, ...], Measure("gauge", "Open peerings.")]
+    counters: ServerCounters
     refusals: tuple[Refusal, ...]
     captures: tuple[TapCounts, ...] = ()
 
 
 class SubscriberStatus(msgspec.Struct, frozen=True, tag="subscriber", tag_field="role"):
-    """A subscriber; `connection` is ``opening``, ``open``, ``waiting`` or ``ended``.
+    """A subscriber.
 
     `files` is the number of files that it holds under the subscribed paths. `pending_octets` were
     received and are not on the disk yet. `withheld` is the number of files that the server has
@@ -117,11 +134,17 @@ class SubscriberStatus(msgspec.Struct, frozen=True, tag="subscriber", tag_field=
     process: ProcessStatus
     inbox: str
     paths: tuple[str, ...]
-    connection: str
-    files: int
-    under_way: UnderWay | None
-    pending_octets: int
-    counters: Counters
+    connection: Annotated[
+        Phase, Measure("gauge", "1 for the state that the connection is in.", label="state")
+    ]
+    files: Annotated[int, Measure("gauge", "Files of the subscribed paths in the inbox.", "held_files")]
+    under_way: Annotated[
+        UnderWay | None, Measure("gauge", "Files of which a part has come.", "files_under_way")
+    ]
+    pending_octets: Annotated[
+        int, Measure("gauge", "Content that has come and is not on the disk yet.", "pending_bytes")
+    ]
+    counters: SubscriberCounters
     refusals: tuple[Refusal, ...]
     captures: tuple[TapCounts, ...] = ()
     withheld: int = 0

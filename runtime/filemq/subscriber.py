@@ -6,29 +6,26 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from math import inf
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
 from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.filemq import journal
+from specwire.runtime.filemq.access import ClientSecurity, origin_of
 from specwire.runtime.filemq.client import ClientEngine
-from specwire.runtime.filemq.codec import Counters, FilemqCodec
+from specwire.runtime.filemq.codec import FilemqCodec, find_dialect
 from specwire.runtime.filemq.connection import (
     WINDOW_OCTETS,
     ClientOptions,
     ConfirmDeletions,
     Subscribe,
 )
-from specwire.runtime.filemq.credentials import ClientSecurity, origin_of
 from specwire.runtime.filemq.disk import marks_above
 from specwire.runtime.filemq.diskwork import AwaitFiles, BatchDone, DiskBatch
-from specwire.runtime.filemq.events import PeerClosed
+from specwire.runtime.filemq.events import PeerClosed, SubscriberCounters
 from specwire.runtime.filemq.inbox import DEFAULT_RULES, Inbox
-from specwire.runtime.filemq.libfilemq import find_dialect
 from specwire.runtime.filemq.names import RESERVED, as_utf8
 from specwire.runtime.filemq.policy import InboxRules
 from specwire.runtime.filemq.status import Refusals, SubscriberStatus
@@ -50,9 +47,6 @@ JOURNAL = f"{RESERVED}/{journal.NAME}"
 JOURNAL_LOST = "a file that only they name counts as not received from a server"
 
 
-T = TypeVar("T")
-
-
 class FilemqClient(Service):
     """Keeps an inbox equal to a server's publications; ``async with`` starts and stops it.
 
@@ -65,14 +59,14 @@ class FilemqClient(Service):
             that change from now on arrive, and `holdings` has only those.
         window_octets: content that may be on the way or wait for the disk.
         timers: seconds by name (``heartbeat``, ``expiry``, ``reconnect``); default: the dialect's.
-        protocol: dialect, one of `specwire.runtime.filemq.libfilemq.DIALECTS`.
+        protocol: dialect, one of `specwire.runtime.filemq.codec.DIALECTS`.
         sync: wait for the disk before a file is moved to its place.
         check: compute the SHA-1 of arriving files, and refuse one that differs; see `Inbox`.
         security: how this client proves its identity, and which server it expects.
         rules: settings of the inbox: how much may be deleted at once, and how long it is kept.
         origin: name of the server in the inbox, instead of its public key or endpoint.
-        preserve: give files the modes and modification times that they have at the server, and create
-            empty folders.
+        preserve: give files the modes and modification times that they have at the server, and
+            create empty folders.
         on_event: called with each event.
 
     Attributes:
@@ -107,7 +101,7 @@ class FilemqClient(Service):
         self._dialect = dialect = find_dialect(protocol)
         is_ours = dialect.habits.deletes_reliably  # others do not know our options
         self._folder, self._security, self._tap = inbox.absolute(), security, tap
-        self._counts, self._refusals = Counters(), Refusals()
+        self._counts, self._refusals = SubscriberCounters(), Refusals()
         self._on_event = on_event
         self._settings = ClientOptions(
             endpoint=endpoint,
@@ -135,6 +129,7 @@ class FilemqClient(Service):
         self._engine = ClientEngine(self._settings, self._dialect, new_identity=make_identity)
         self._disk, self._streams = ThreadPoolExecutor(1, "filemq-disk"), EventStreams()
         self._closing = asyncio.Lock()
+        self._fault: BaseException | None = None
         self._host = Host(
             self._engine,
             FilemqCodec(self._dialect, self._counts),
@@ -157,7 +152,7 @@ class FilemqClient(Service):
         return self._engine.holdings
 
     @property
-    def counters(self) -> Counters:
+    def counters(self) -> SubscriberCounters:
         """Counts since the start."""
         return self._counts.with_host(self._host)
 
@@ -174,7 +169,7 @@ class FilemqClient(Service):
             process=host.process,
             inbox=as_utf8(str(self._folder)),
             paths=engine.paths,
-            connection=engine.phase.value,
+            connection=engine.phase,
             files=len(engine.holdings),
             under_way=engine.under_way,
             pending_octets=engine.pending_octets,
@@ -209,7 +204,7 @@ class FilemqClient(Service):
             raise HostStoppedError(f"the client is {self._host.state.value}")
         self.finished: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         try:
-            await self._in_thread(self._inbox.open)
+            await asyncio.get_running_loop().run_in_executor(self._disk, self._inbox.open)
             if lost := self._inbox.lines_lost:
                 self._emit(Refused(JOURNAL, f"{lost} of its lines cannot be read; {JOURNAL_LOST}"))
             await self._host.start()
@@ -242,29 +237,26 @@ class FilemqClient(Service):
         self._disk.shutdown()
         self._inbox.close()
 
-    def _in_thread(self, function: Callable[[], T]) -> asyncio.Future[T]:
-        """Call a function of the inbox in its thread, after all earlier ones."""
-        return asyncio.get_running_loop().run_in_executor(self._disk, function)
-
     def _perform(self, batch: DiskBatch) -> asyncio.Future[BatchDone]:
-        done = self._in_thread(partial(self._perform_now, batch))
-        done.add_done_callback(self._note_fault)
-        return done
+        """Perform orders in the inbox's thread, after all earlier ones."""
+        return asyncio.get_running_loop().run_in_executor(self._disk, self._perform_now, batch)
 
     def _perform_now(self, batch: DiskBatch) -> BatchDone:
-        outcomes = self._inbox.perform_some(batch.orders)
+        try:
+            outcomes = self._inbox.perform(batch.orders)
+        except BaseException as fault:
+            self._fault = fault  # the engine ends the client
+            raise
         return BatchDone(outcomes, self._inbox.pending)
-
-    def _note_fault(self, done: asyncio.Future[BatchDone]) -> None:
-        """Let `finished` raise a fault of the inbox; the engine ends the client."""
-        if not done.cancelled() and (error := done.exception()) is not None and not self.finished.done():
-            self.finished.set_exception(error)
 
     def _emit(self, event: LogEvent) -> None:
         self._counts.count_event(event)
         self._refusals.note(event)
         if isinstance(event, PeerClosed) and event.final and not self.finished.done():
-            self.finished.set_result(event.reason)
+            if self._fault is None:
+                self.finished.set_result(event.reason)
+            else:
+                self.finished.set_exception(self._fault)
         self._streams.add(event)
         self._on_event(event)
 

@@ -15,10 +15,10 @@ from contextlib import suppress
 
 from specwire.runtime.containment import open_folder, open_leaf, stat_leaf
 from specwire.runtime.filemq.catalogue import Signature
-from specwire.runtime.filemq.digests import UnstableError, digest_file, sign
 from specwire.runtime.filemq.disk import FULL
 from specwire.runtime.filemq.journal import Journal, Record
 from specwire.runtime.filemq.names import TRASH, conflict_name, flat_name
+from specwire.runtime.filemq.reading import UnstableError, digest_file, sign
 from specwire.runtime.filemq.unfinished import Adopt, CompletedFile
 
 TRASH_OF_0_1 = "kept"
@@ -90,7 +90,7 @@ class Trash:
             return False
         return True
 
-    def take(self, name: str, record: Record, adopt: Adopt) -> CompletedFile | None:
+    def hand_over(self, name: str, record: Record, adopt: Adopt) -> CompletedFile | None:
         """Hand over a file of the trash; None if it is not there as in `record`. Raises OSError."""
         return None if self._folder < 0 else adopt(self._folder, flat_name(name), record)
 

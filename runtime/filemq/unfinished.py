@@ -3,8 +3,8 @@
 There is one at a time, because a server sends one file at a time. Complete files that are not in
 their places yet are in the same folder. All have names such as ``unfinished-7``, which say nothing
 of the file. A file that must survive has a note beside it, ``unfinished-7.name``, with its virtual
-name as JSON: a note that a kill or a full disk truncated is not valid JSON, and a shorter name could
-belong to another file. Small files have no note.
+name as JSON: a note that a kill or a full disk truncated is not valid JSON, and a shorter name
+could belong to another file. Small files have no note.
 
 The next run continues with the file that has a note, and removes all others. It reads what an
 earlier run wrote before it appends, so the digest is always that of the octets on the disk.
@@ -17,14 +17,16 @@ import hashlib
 import os
 import re
 import stat
+from collections.abc import Callable
 from contextlib import suppress
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import msgspec
 
-from specwire.runtime.filemq.digests import BLOCK_OCTETS, new_sha1, sign
+from specwire.runtime.filemq.diskwork import Unfinished
 from specwire.runtime.filemq.journal import Record
 from specwire.runtime.filemq.names import LONGEST_NAME_OCTETS, fault_in_name
+from specwire.runtime.filemq.reading import BLOCK_OCTETS, new_sha1, sign
 
 UNFINISHED = "unfinished"
 NOTE = ".name"
@@ -53,11 +55,8 @@ class CompletedFile(NamedTuple):
     verified: bool
 
 
-class Adopt(Protocol):
-    """Type of `UnfinishedFile.adopt`."""
-
-    def __call__(self, folder: int, leaf: str, record: Record) -> CompletedFile | None:
-        """See `UnfinishedFile.adopt`."""
+Adopt = Callable[[int, str, Record], CompletedFile | None]
+"""`UnfinishedFile.adopt`."""
 
 
 class UnfinishedFile:
@@ -109,14 +108,26 @@ class UnfinishedFile:
             self._sha1.update(chunk)
         self.size += len(chunk)
 
-    def keep(self) -> None:
-        """Write the note, so that the next run can continue; raises OSError, and then it cannot."""
-        if not self.kept:
-            write_note(self._folder, self._number, self.name or "")
-            self.kept = True
+    def keep(self, name: str) -> None:
+        """Write the note of the file `name`, if the disk has room, so that the next run can continue."""
+        if self.name == name and not self.kept:
+            with suppress(OSError):
+                write_note(self._folder, self._number, name)
+                self.kept = True
+
+    def kept_part(self) -> Unfinished | None:
+        """Return the file that can be resumed; reads it if an earlier run wrote it."""
+        if self.name is None or not self.kept:
+            return None
+        try:
+            sha1 = self.sha1
+        except OSError:
+            self.discard()
+            return None
+        return Unfinished(self.name, self.size, sha1)
 
     def finish(self, sha1: str, *, verified: bool) -> CompletedFile:
-        """Hand over the file, which has the digest `sha1`. Call `forget_completed` when it is in its place."""
+        """Hand over the file, which has this digest. Call `forget_completed` when it is in its place."""
         completed = CompletedFile(leaf_of(self._number), self._descriptor, sha1, verified)
         if self.kept:
             self._noted.append(self._number)

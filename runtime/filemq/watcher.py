@@ -4,9 +4,9 @@ Notifications of the system (`inotify`) report changes at once, but may be lost:
 system overflows, a folder is filled before it is watched, a network file system sends none. So a
 folder is also walked at a `WalkPace`, and the walks find every change.
 
-Notifications end with the folder that was watched. When it is back, or another one has its place, it
-is watched again. At the system's limit of watches, that is logged once, the folder is walked more
-often, and watching is tried again from time to time.
+Notifications end with the folder that was watched. When it is back, or another one has its place,
+it is watched again. At the system's limit of watches, that is logged once, the folder is walked
+more often, and watching is tried again from time to time.
 
 One separate thread looks at all folders, one look after the other. The changes are applied on the
 event loop.
@@ -22,10 +22,10 @@ from contextlib import aclosing, suppress
 from functools import partial
 
 from specwire.runtime.filemq.catalogue import Change
-from specwire.runtime.filemq.digests import AbandonedError
 from specwire.runtime.filemq.inotify import watch_tree
 from specwire.runtime.filemq.names import MAX_NAME_OCTETS
 from specwire.runtime.filemq.publication import Publication
+from specwire.runtime.filemq.reading import AbandonedError
 from specwire.runtime.kernel.service import Tasks
 
 logger = logging.getLogger(__name__)
@@ -53,7 +53,8 @@ class Watcher:
     """Watcher of the publications of one server.
 
     Args:
-        on_changes: called on the event loop with a publication and at most `CHANGES_AT_A_TIME` changes.
+        on_changes: called on the event loop with a publication and at most `CHANGES_AT_A_TIME`
+            changes.
         rescan_s: longest time between two walks, and between two attempts to watch.
         longest_name_octets: longest name of a published file.
     """
@@ -137,7 +138,7 @@ class FolderWatcher:
         self._pace = WalkPace(rescan_s)
         self._walking = asyncio.Lock()
         self._stop = asyncio.Event()
-        self._heard = asyncio.Event()
+        self._notified = asyncio.Event()
         self._outdated = asyncio.Event()
         self.listening = asyncio.Event()
         self._replaced, self._was_missing = 0, False
@@ -166,7 +167,7 @@ class FolderWatcher:
 
     async def close(self) -> None:
         """Stop."""
-        for event in (self._stop, self._outdated, self._heard):
+        for event in (self._stop, self._outdated, self._notified):
             event.set()
         await self._tasks.finish()
 
@@ -183,7 +184,7 @@ class FolderWatcher:
                 try:
                     async with aclosing(bursts):
                         async for places in bursts:
-                            self._hear()
+                            self._on_notification()
                             await self._watcher.look(
                                 self._publication, partial(self._publication.examine, places)
                             )
@@ -199,11 +200,11 @@ class FolderWatcher:
                             min(POLL_S, self._rescan_s),
                             logged,
                         )
-                    self._heard.set()
+                    self._notified.set()
                     await self._sleep_until(begun + self._rescan_s)
                     continue
                 logged = ""
-                self._hear()  # changes before the next watch are not notified
+                self._on_notification()  # changes before the next watch are not notified
         finally:
             self.listening.set()
 
@@ -211,9 +212,9 @@ class FolderWatcher:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._outdated.wait(), when - asyncio.get_running_loop().time())
 
-    def _hear(self) -> None:
-        self._pace.heard(asyncio.get_running_loop().time())
-        self._heard.set()
+    def _on_notification(self) -> None:
+        self._pace.notified(asyncio.get_running_loop().time())
+        self._notified.set()
 
     def _renew_watch(self) -> None:
         """Watch again if another folder is at the path now, or other folders are ignored."""
@@ -227,7 +228,7 @@ class FolderWatcher:
     async def _walk_on_time(self) -> None:
         clock = asyncio.get_running_loop().time
         while not self._stop.is_set():
-            self._heard.clear()
+            self._notified.clear()
             rests_at = self._publication.rests_at
             due = self._pace.due()
             if due <= clock():
@@ -237,14 +238,14 @@ class FolderWatcher:
             else:
                 with suppress(TimeoutError):
                     due = due if rests_at is None else min(due, rests_at)
-                    await asyncio.wait_for(self._heard.wait(), due - clock())
+                    await asyncio.wait_for(self._notified.wait(), due - clock())
 
 
 class WalkPace:
     """Times of the walks through a folder: regularly, and soon after notifications. In seconds.
 
-    One walk follows every burst of notifications. The longer the last walk took, the longer the next
-    one waits for further notifications, so that walking takes at most a tenth of the time.
+    One walk follows every burst of notifications. The longer the last walk took, the longer the
+    next one waits for further notifications, so that walking takes at most a tenth of the time.
 
     Args:
         rescan_s: longest time between two walks.
@@ -257,19 +258,19 @@ class WalkPace:
         self._rescan_s = rescan_s
         self._walked_at = 0.0
         self._took_s = 0.0
-        self._heard_at: float | None = None
+        self._notified_at: float | None = None
         self._waiting = False
         self.unwatched = False
 
-    def heard(self, now: float) -> None:
+    def notified(self, now: float) -> None:
         """Note a notification."""
-        self._heard_at = now
+        self._notified_at = now
 
     def walked(self, begun: float, ended: float, *, waiting: bool) -> None:
         """Note a walk. `waiting`: the folder is missing, or files in it are."""
         self._walked_at, self._took_s, self._waiting = ended, ended - begun, waiting
-        if self._heard_at is not None and self._heard_at < begun:
-            self._heard_at = None
+        if self._notified_at is not None and self._notified_at < begun:
+            self._notified_at = None
 
     def due(self) -> float:
         """Return the time of the next walk."""
@@ -278,6 +279,6 @@ class WalkPace:
             due = min(due, self._walked_at + max(MISSING_S, PATIENCE * self._took_s))
         if self.unwatched:
             due = min(due, self._walked_at + max(POLL_S, PATIENCE * self._took_s))
-        if self._heard_at is not None:
-            due = min(due, self._heard_at + QUIET_S + PATIENCE * self._took_s)
+        if self._notified_at is not None:
+            due = min(due, self._notified_at + QUIET_S + PATIENCE * self._took_s)
         return due

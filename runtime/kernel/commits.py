@@ -1,8 +1,9 @@
 """Records on their way to a store, and what an engine does once they are durable.
 
-Nothing is acknowledged, sent or passed on before its record is durable. A story yields a `Commit` and is
-resumed with the outcome; `RecordWriter` is the host's part of it. NORFAB's engines have no stories: they
-leave two continuations in `PendingCommits`, `then` for a durable record and `otherwise` for a failed one.
+Nothing is acknowledged, sent or passed on before its record is durable. A story yields a `Commit`
+and is resumed with the outcome; `RecordWriter` is the host's part of it. NORFAB's engines have no
+stories: they leave two continuations in `PendingCommits`, `then` for a durable record and
+`otherwise` for a failed one.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any, Protocol
 import msgspec
 
 from specwire.runtime.kernel.events import Committed
+from specwire.runtime.kernel.status import StoreStatus
 from specwire.runtime.kernel.store import Durability, Failure, Schema, Statement, Store
 
 STEP = 256
@@ -55,8 +57,8 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
 class Commit(msgspec.Struct, frozen=True, gc=False):
     """Effect: commit these records together or not at all.
 
-    The host reports the outcome with a `Committed` event. NORFAB's hosts call `stored` and `not_stored`
-    of the engine.
+    The host reports the outcome with a `Committed` event. NORFAB's hosts call `stored` and
+    `not_stored` of the engine.
 
     Attributes:
         ticket: grows with each commit of an engine.
@@ -100,7 +102,7 @@ class PendingCommits:
         otherwise: Callable[[str], None],
         refusable: bool = False,
     ) -> None:
-        """Emit a `Commit`; call `then` when it is durable, or `otherwise` with the reason when it has failed."""
+        """Emit a `Commit`; call `then` when it is durable, or `otherwise` with the reason of its failure."""
         self.ticket += 1
         self._pending[self.ticket] = (then, otherwise)
         self._effects.append(Commit(self.ticket, records, refusable))
@@ -124,24 +126,22 @@ class RecordWriter:
     """The store of one host.
 
     Args:
-        on_committed: called on the event loop with at most `STEP` durable tickets per iteration, and
-            their number.
+        on_committed: called on the event loop, with at most `STEP` durable tickets per iteration.
         on_failing: called with the reason when the disk fails, with "" when it works again.
         on_notice: called with a sentence about a damaged file.
-        on_duration: called with the seconds that a commit took.
     """
 
     def __init__(
         self,
         settings: StoreSettings,
         *,
-        on_committed: Callable[[Committed, int], None],
+        on_committed: Callable[[Committed], None],
         on_failing: Callable[[str], None],
         on_notice: Callable[[str], None],
-        on_duration: Callable[[float], None],
     ) -> None:
         self._records, self._waiting_octets = settings.records, settings.waiting_octets
-        self._on_committed, self._on_duration = on_committed, on_duration
+        self._on_committed = on_committed
+        self._counts = StoreStatus()
         self._store = Store(
             settings.path,
             settings.records.schema,
@@ -156,14 +156,13 @@ class RecordWriter:
         self._next: asyncio.Handle | None = None
 
     @property
-    def waiting(self) -> int:
-        """Number of commits without an outcome."""
-        return self._store.waiting
-
-    @property
     def is_behind(self) -> bool:
         """Whether more octets wait than allowed."""
         return self._store.waiting_octets > self._waiting_octets
+
+    def status(self) -> StoreStatus:
+        """Return the counts of this moment."""
+        return msgspec.structs.replace(self._counts, pending=self._store.waiting)
 
     async def open(self) -> Any:
         """Open the store and return what it holds; raises StoreError."""
@@ -186,9 +185,10 @@ class RecordWriter:
     def _on_attempt(self, last: int, failures: Sequence[Failure]) -> None:
         for failure in failures:
             self._begun.pop(failure.ticket, None)
+        self._counts.failed += len(failures)
         self._durable = max(self._durable, last)
         if failures:
-            self._on_committed(Committed(self._reported, tuple(failures)), 0)
+            self._on_committed(Committed(self._reported, tuple(failures)))
         if self._next is None:
             self._report()
 
@@ -198,14 +198,15 @@ class RecordWriter:
         now, begun = monotonic(), self._begun
         ended = 0
         while begun and ended < STEP and (ticket := next(iter(begun))) <= self._durable:
-            self._on_duration(now - begun.pop(ticket))
+            self._counts.commit_s.add(now - begun.pop(ticket))
             self._reported = ticket
             ended += 1
         if ended:
-            self._on_committed(Committed(self._reported), ended)
+            self._counts.commits += ended
+            self._on_committed(Committed(self._reported))
         if begun and next(iter(begun)) <= self._durable:
             self._next = asyncio.get_running_loop().call_soon(self._report)
 
 
-def _ignore(event: Committed, durable: int) -> None:
+def _ignore(event: Committed) -> None:
     """Report to nobody: the host has stopped."""

@@ -1,8 +1,8 @@
 """Effects of an engine, and the suspensions of a story.
 
-A host performs the effects of an engine in order. The last group never reaches a host: `StoryEngine`
-handles these effects of a story itself. `commit` and `ask` are the typed way for a story to wait for
-the host.
+A host performs the effects of an engine in order. The last group never reaches a host:
+`StoryEngine` handles these effects of a story itself. `commit` and `ask` are the typed way for a
+story to wait for the host.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Send(msgspec.Struct, frozen=True, gc=False):
 class Connect(msgspec.Struct, frozen=True):
     """Open a connection under the name `peer.socket`, which no open socket has.
 
-    Messages may be sent at once; they wait for the handshake. A connection that fails is reported as
-    `PeerDisconnected` and is closed then; another attempt is another `Connect`.
+    Messages may be sent at once; they wait for the handshake. A connection that fails is reported
+    as `PeerDisconnected` and is closed then; another attempt is another `Connect`.
     """
 
     peer: PeerId
@@ -43,8 +43,8 @@ class DropPeer(msgspec.Struct, frozen=True):
     """Close a connection, or forget what waits to be sent to a peer of a listener. No event follows.
 
     Attributes:
-        discard: messages to the peer that the host has not sent yet are dropped, too: the peer does not
-            expect them any more.
+        discard: messages to the peer that the host has not sent yet are dropped, too: the peer does
+            not expect them any more.
     """
 
     peer: PeerId
@@ -52,14 +52,14 @@ class DropPeer(msgspec.Struct, frozen=True):
 
 
 class AwaitRoom(msgspec.Struct, frozen=True, gc=False):
-    """Emit `RoomMade` when the socket has taken everything for this peer of a listener, and has room for more.
+    """Emit `RoomMade` when a peer of a listener has room: the socket has taken everything for it.
 
     So a message that takes work or memory to make is made only when it can leave. There is one at a
     time for each peer, and none follows once the peer has gone.
 
     Attributes:
-        octets: size of the next message. The host may offer less, and counts the offer as used until the
-            next message to this peer. 0: any small message.
+        octets: size of the next message. The host may offer less, and counts the offer as used
+            until the next message to this peer. 0: any small message.
     """
 
     peer: PeerId
@@ -150,7 +150,10 @@ class Fork(msgspec.Struct, frozen=True):
 
 
 class Cancel(msgspec.Struct, frozen=True):
-    """Close the stories of `owner`, except the story that yields this effect. Their ``finally`` blocks may not suspend."""
+    """Close the stories of `owner`, except the one that yields this effect.
+
+    Their ``finally`` blocks may not suspend.
+    """
 
     owner: Hashable
 

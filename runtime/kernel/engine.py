@@ -1,10 +1,11 @@
 """Engine contract, and `StoryEngine`, which makes an engine of stories.
 
-An *engine* is a peer without I/O: events and the time in, effects out. It has no socket, file, thread,
-clock or randomness, so tests drive it directly, and a simulator runs many of them under one clock.
+An *engine* is a peer without I/O: events and the time in, effects out. It has no socket, file,
+thread, clock or randomness, so tests drive it directly, and a simulator runs many of them under one
+clock.
 
-A *story* is a generator that yields effects. It handles one event from beginning to end, including the
-waits in between:
+A *story* is a generator that yields effects. It handles one event from beginning to end, including
+the waits in between:
 
     def post(state: Broker, peer: PeerId, post: Post) -> Story:
         job = state.jobs.add(post, owner=peer)
@@ -13,15 +14,18 @@ waits in between:
             return
         yield Send(peer, Response(job.uuid, 202))
 
-State is dataclasses, and a story gets the state that it reads and changes. No story gets the engine:
-it begins, wakes and cancels others by effects.
+State is dataclasses, and a story gets the state that it reads and changes. No story gets the
+engine: it begins, wakes and cancels others by effects.
 
 Surprises:
 
-- A story runs until it suspends or ends, and no other story runs meanwhile. So the effects of one story
-  are in its order, and state changes only at suspensions.
+- A story runs until it suspends or ends, and no other story runs meanwhile. So the effects of one
+  story are in its order, and state changes only at suspensions.
 - A story that is begun or woken runs after the current one, in the order of `Fork` and `Wake`.
-- A cancelled story is closed (`GeneratorExit`). Its ``finally`` blocks may change state, but not yield.
+- A cancelled story is closed (`GeneratorExit`). Its ``finally`` blocks may change state, but not
+  yield.
+- The story of a `Called` answers the call itself. When it ends without a `Return`, the caller gets
+  an `UnansweredError`.
 - Commits are resumed in the order of their tickets, because the store commits in this order. Only a
   commit that failed may come earlier.
 """
@@ -50,12 +54,13 @@ from specwire.runtime.kernel.effects import (
     Fork,
     HostEffect,
     Now,
+    Return,
     Stop,
     Story,
     Wait,
     Wake,
 )
-from specwire.runtime.kernel.events import Answered, Committed, Event, PeerDisconnected, PeerId, Tick
+from specwire.runtime.kernel.events import Answered, Called, Committed, Event, PeerDisconnected, PeerId, Tick
 
 _HOST_EFFECTS = frozenset(get_args(HostEffect))
 
@@ -92,7 +97,8 @@ class PackageCodec:
 
     Args:
         limits: of the package's `decode`: `max_frames` and `max_octets`. A listener keeps the first
-            frames of a message only, so a limit on frames is smaller than `ListenerSettings.max_frames`.
+            frames of a message only, so a limit on frames is smaller than
+            `ListenerSettings.max_frames`.
     """
 
     def __init__(self, package: Any, **limits: int) -> None:
@@ -108,6 +114,10 @@ class PackageCodec:
         return frames
 
 
+class UnansweredError(Exception):
+    """The story of a call has ended without an answer; `str()` is the reason."""
+
+
 @dataclass(slots=True, eq=False)
 class _Running:
     """A story that has not ended.
@@ -115,14 +125,16 @@ class _Running:
     Attributes:
         suspension: number of its current `Wait`; 0 while it waits for nothing else.
         asked: ticket of the `Ask` that it waits for.
+        call: the call that it has to answer; 0 for none.
         ended: it has ended or was cancelled, and must not be resumed.
     """
 
     story: Story
-    owner: Hashable | None
+    owner: Hashable | None = None
     suspension: int = 0
     key: Hashable | None = None
     asked: int = 0
+    call: int = 0
     ended: bool = False
 
 
@@ -130,7 +142,8 @@ class StoryEngine:
     """Engine in which each event begins a story.
 
     Args:
-        react: returns the story for an event. `Committed`, `Answered` and `Tick` are not passed to it.
+        react: returns the story for an event. `Committed`, `Answered` and `Tick` are not passed to
+            it.
     """
 
     def __init__(self, react: Callable[[Event], Story]) -> None:
@@ -155,9 +168,8 @@ class StoryEngine:
 
         Stories that a fault has kept from running are due at once.
         """
-        return -inf if self._ready else self._earliest()
-
-    def _earliest(self) -> float | None:
+        if self._ready:
+            return -inf
         deadlines = self._deadlines
         while deadlines and deadlines[0][1] != deadlines[0][2].suspension:
             heappop(deadlines)
@@ -177,7 +189,8 @@ class StoryEngine:
             case _:
                 if isinstance(event, PeerDisconnected):
                     yield from self._cancel(event.peer)
-                self._begin(self._react(event), None)
+                call = event.call if isinstance(event, Called) else 0
+                self._ready.append((_Running(self._react(event), call=call), None))
         while self._ready:
             running, answer = self._ready.popleft()
             if not running.ended:
@@ -225,12 +238,21 @@ class StoryEngine:
                             yield from self._cancel(effect.peer)
                         elif isinstance(effect, Stop):
                             self._cancel_all()
+                        elif isinstance(effect, Return) and effect.call == running.call:
+                            running.call = 0
         except StopIteration:
-            pass
+            if running.call:
+                yield Return(running.call, error=UnansweredError("the engine has no answer"))
+        except Exception as error:
+            if running.call:
+                yield Return(running.call, error=UnansweredError(f"a fault of specwire: {error!r}"))
+            raise
         finally:
             self._current = None
             if ended:
-                self._end(running)
+                running.ended = True
+                if running.owner is not None:
+                    self._disown(running)
 
     def _begin(self, story: Story, owner: Hashable | None) -> None:
         running = _Running(story, owner)
@@ -263,8 +285,11 @@ class StoryEngine:
             self._ready.append((commits.pop(ticket), ""))
 
     def _on_tick(self, now: float) -> None:
-        while (until := self._earliest()) is not None and until <= now:
-            self._wake(heappop(self._deadlines)[2].key, TIMED_OUT)
+        deadlines = self._deadlines
+        while deadlines and deadlines[0][0] <= now:
+            _, suspension, running = heappop(deadlines)
+            if running.suspension == suspension:
+                self._wake(running.key, TIMED_OUT)
 
     def _cancel(self, owner: Hashable) -> Iterator[CancelAsk]:
         owned = self._owned.pop(owner, ())
@@ -292,8 +317,7 @@ class StoryEngine:
                 running.asked = 0
             running.story.close()
 
-    def _end(self, running: _Running) -> None:
-        running.ended = True
+    def _disown(self, running: _Running) -> None:
         owned = self._owned.get(running.owner)
         if owned is not None:
             owned.pop(running, None)

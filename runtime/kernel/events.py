@@ -1,7 +1,7 @@
 """Events that a host passes to an engine.
 
-`Engine.handle` receives one of these values and the time. Messages are decoded: the host's codec turns
-frames into the classes of a generated package, and reports frames that are no message as
+`Engine.handle` receives one of these values and the time. Messages are decoded: the host's codec
+turns frames into the classes of a generated package, and reports frames that are no message as
 `MessageMalformed`.
 """
 
@@ -19,8 +19,8 @@ from specwire.runtime.kernel.store import Failure
 class PeerId(NamedTuple):
     """Address of a peer: a socket of the host, and the routing id of the peer at this socket.
 
-    A listener (ROUTER) has many peers, each with a routing id. A connection (DEALER) is a socket with
-    one peer, whose routing id is empty.
+    A listener (ROUTER) has many peers, each with a routing id. A connection (DEALER) is a socket
+    with one peer, whose routing id is empty.
     """
 
     socket: str

@@ -1,14 +1,16 @@
 """Host: runs one engine on asyncio, with sockets, a store, a clock and the calls of a program.
 
-A host takes an event to the engine and queues the effects. A *turn* performs them in order, at most
-`EFFECTS` per iteration of the event loop. All messages of a wake-up are handled before their effects
-are performed, so that answers leave together. What happens while effects are performed (a peer
-turns out to be gone) is handled after them.
+A host queues what happens as events. A *turn* takes the events to the engine and then performs the
+effects in order, at most `STEPS` of both per iteration of the event loop. So all messages of a
+wake-up are handled before their effects are performed, and answers leave together. What happens
+while effects are performed (a peer turns out to be gone) is handled after them.
 
-Back-pressure: a host stops receiving while more than `MAX_PENDING` effects wait, or more octets wait for
-the disk than allowed. Then ZeroMQ's queues fill and hold the peers back. `call` waits meanwhile.
+Back-pressure: a host stops receiving while more than `MAX_PENDING` events and effects wait, or more
+octets wait for the disk than allowed. Then ZeroMQ's queues fill and hold the peers back. `call`
+waits meanwhile.
 
-A host is *new*, *starting*, *running*, *stopping* or *stopped*, and `stop` may be called in each state.
+A host is *new*, *starting*, *running*, *stopping* or *stopped*, and `stop` may be called in each
+state.
 """
 
 from __future__ import annotations
@@ -68,11 +70,11 @@ from specwire.runtime.transport.messages import Frames
 
 logger = logging.getLogger(__name__)
 
-EFFECTS = 256
-"""Most effects that are performed in one iteration of the event loop."""
+STEPS = 256
+"""Most events and effects of one iteration of the event loop."""
 
 MAX_PENDING = 4096
-"""With more effects than this to be performed, nothing is received."""
+"""With more events and effects than this, nothing is received."""
 
 LINGER_S = 0.5
 
@@ -119,7 +121,7 @@ class Host(Service):
         self._is_live = False  # from `Started` to `Stop`: events are handled
         self._releasing: asyncio.Task[None] | None = None
         self._endpoints: dict[str, str] = {}
-        self._perform_by: dict[type, Callable[[Any], None]] = {
+        self._performers: dict[type, Callable[[Any], None]] = {
             Send: self._send,
             Connect: self._connect,
             DropPeer: self._drop,
@@ -188,6 +190,7 @@ class Host(Service):
 
         Raises:
             HostStoppedError: the host does not run, or stops before the engine has answered.
+            UnansweredError: a story has ended without an answer.
         """
         await self._wait_for_room()
         self._last_call += 1
@@ -224,12 +227,12 @@ class Host(Service):
             paused=not self._room.is_set(),
             connections=self._sockets.connections,
             pending_effects=len(self._effects),
-            pending_commits=0 if self._writer is None else self._writer.waiting,
             messages_in=messages_in,
             messages_out=messages_out,
             octets_in=octets_in,
             octets_out=octets_out,
             counters=self._counters,
+            store=None if self._writer is None else self._writer.status(),
             captures=() if self._tap is None else count_taps(self._tap.recorder),
         )
 
@@ -239,19 +242,17 @@ class Host(Service):
         """Queue an event. Handle it now if no turn is running or scheduled."""
         if self._is_live:
             self._events.append(event)
-            if not self._performing and self._next_turn is None:
-                self._take_turn()
+            self.on_rest()
 
     def on_message(self, peer: PeerId, user: str, frames: Frames) -> None:
-        """Handle a message; its effects are performed by `on_rest`."""
-        self._guard(self._decode, (peer, user, frames))
+        """Queue a message, which `on_rest` handles."""
+        if self._is_live:
+            self._guard(self._decode, (peer, user, frames))
 
     def on_rest(self) -> None:
-        """Perform the effects of the messages that have come."""
-        if (self._effects or self._events) and not self._performing and self._next_turn is None:
-            self._take_turn()
-        else:
-            self._set_timer()
+        """Handle the messages of a wake-up."""
+        if self._events and not self._performing and self._next_turn is None:
+            self._run_turn()
 
     def on_connected(self, peer: PeerId) -> None:
         """Handle a completed handshake."""
@@ -281,20 +282,14 @@ class Host(Service):
 
     # ---- the engine
 
-    def _decode(self, message_of: tuple[PeerId, str, Frames]) -> None:
-        peer, user, frames = message_of
+    def _decode(self, arrived: tuple[PeerId, str, Frames]) -> None:
+        peer, user, frames = arrived
         try:
             for message in self._codec.decode(peer, frames):
-                self._receive(MessageReceived(peer, message, user))
+                self._events.append(MessageReceived(peer, message, user))
         except CodecError as error:
             self._counters.malformed += 1
-            self._receive(MessageMalformed(peer, error, user))
-
-    def _receive(self, event: Event) -> None:
-        if self._events:  # keep the order of events
-            self._events.append(event)
-        elif self._is_live:
-            self._guard(self._handle, event)
+            self._events.append(MessageMalformed(peer, error, user))
 
     def _handle(self, event: Event) -> None:
         """Let the engine handle an event, and queue its effects: after a fault, those until then."""
@@ -307,7 +302,7 @@ class Host(Service):
             effects.append(effect)
 
     def _guard(self, function: Callable[[Any], None], argument: Any) -> None:
-        """Call `function`. A fault of ours costs one event or effect, and no peer.
+        """Call `function`. A fault of ours costs one message, event or effect, and no peer.
 
         The story that waits for the outcome of a faulty effect is resumed with a failure.
         """
@@ -318,7 +313,7 @@ class Host(Service):
             failure = f"a fault of specwire: {error!r}"
             match argument:
                 case Commit(ticket=ticket):
-                    self._on_committed(Committed(0, (Failure(ticket, failure),)), 0)
+                    self.post(Committed(0, (Failure(ticket, failure),)))
                 case Ask(ticket=ticket):
                     self.post(Answered(ticket, failure=failure))
 
@@ -326,27 +321,28 @@ class Host(Service):
         self._counters.faults += 1
         logger.error("a fault in handling %s", type(about).__name__, exc_info=error or True)
 
-    def _take_turn(self) -> None:
-        """Perform effects and handle events, `EFFECTS` at most, and schedule the rest."""
+    def _run_turn(self) -> None:
+        """Handle events, perform their effects, and schedule the rest."""
         self._next_turn = None
         self._performing = True
         effects, events = self._effects, self._events
-        left = EFFECTS
+        left = STEPS
         self._sockets.gather()
         try:
             while left and (effects or events):
-                left -= 1
-                if effects:
-                    effect = effects.popleft()
-                    self._guard(self._perform, effect)
-                else:
+                for _ in range(min(left, len(events))):
+                    left -= 1
                     self._guard(self._handle, events.popleft())
-        finally:
+                while left and effects:
+                    left -= 1
+                    effect = effects.popleft()
+                    self._guard(self._performers.get(type(effect), _refuse), effect)
             self._guard(Sockets.settle, self._sockets)
+        finally:
             self._performing = False
         if self._is_live:
             if effects or events:
-                self._next_turn = self._loop.call_soon(self._take_turn)
+                self._next_turn = self._loop.call_soon(self._run_turn)
             self._apply_pressure()
             self._set_timer()
 
@@ -354,7 +350,7 @@ class Host(Service):
         """Stop receiving while too much waits, and begin again when half of it is done."""
         limit = MAX_PENDING if self._room.is_set() else MAX_PENDING // 2
         behind = self._writer is not None and self._writer.is_behind
-        has_room = len(self._effects) <= limit and not behind
+        has_room = len(self._effects) + len(self._events) <= limit and not behind
         if has_room != self._room.is_set() and self.state is HostState.RUNNING:
             self._sockets.pause(not has_room)
             if has_room:
@@ -386,9 +382,6 @@ class Host(Service):
         self._set_timer()
 
     # ---- effects
-
-    def _perform(self, effect: HostEffect) -> None:
-        self._perform_by[type(effect)](effect)
 
     def _send(self, effect: Send) -> None:
         try:
@@ -473,17 +466,11 @@ class Host(Service):
             return None
         self._writer = RecordWriter(
             settings,
-            on_committed=self._on_committed,
+            on_committed=self.post,
             on_failing=lambda reason: self.post(StoreFailing(reason)),
             on_notice=lambda notice: self._on_event(HostNotice(notice)),
-            on_duration=self._counters.commit_s.add,
         )
         return await self._writer.open()
-
-    def _on_committed(self, event: Committed, durable: int) -> None:
-        self._counters.commits += durable
-        self._counters.failed_commits += len(event.failures)
-        self.post(event)
 
     async def _release(self, linger_s: float, reason: str) -> None:
         """Release everything, in the order in which nothing is lost: the store before the sockets."""
@@ -510,3 +497,7 @@ class Host(Service):
             finally:
                 self.state = HostState.STOPPED
                 self.stopped.set_result(reason)
+
+
+def _refuse(effect: object) -> None:
+    raise TypeError(f"the engine yields {effect!r}, which is no effect")

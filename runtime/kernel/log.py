@@ -1,8 +1,8 @@
 """Log: an event is a type, and its text and its JSON come from that type alone.
 
-A protocol derives a class from `LogEvent` for each kind of event. The fields are the data of the JSON
-form, and `describe` returns the text. What an outsider can cause has a `limit`: events with the same
-limit share a bounded rate, and the number of omitted events is logged with the next one.
+A protocol derives a class from `LogEvent` for each kind of event. The fields are the data of the
+JSON form, and `describe` returns the text. What an outsider can cause has a `limit`: events with
+the same limit share a bounded rate, and the number of omitted events is logged with the next one.
 
 `EventLog` writes the events of one peer, and `EventStreams` hands them to the program.
 """
@@ -123,8 +123,8 @@ class EventLog:
 class EventStreams:
     """Events of one peer, as asynchronous iterators that end when the peer stops.
 
-    A stream that nobody reads keeps the newest `MAX_UNREAD` events; `lost` counts the others. A stream
-    that the program drops is forgotten.
+    A stream that nobody reads keeps the newest `MAX_UNREAD` events; `lost` counts the others. A
+    stream that the program drops is forgotten.
     """
 
     def __init__(self) -> None:

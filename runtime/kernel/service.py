@@ -1,11 +1,13 @@
-"""Settings, states and errors of a host, and `Service`, the base of what has one, with its `Tasks`.
+"""Settings, states and errors of a host; `Service`, the base of asynchronous services, and its `Tasks`.
 
-The settings name the listeners, the connections and the store of a host, with their limits.
+The settings name the listeners, the connections and the store of a host, with their limits. The limit of
+open files of the process bounds the connections of a server (`raise_descriptor_limit`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import resource
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from enum import Enum
 from types import TracebackType
@@ -62,9 +64,10 @@ class Service:
 
 
 class Tasks:
-    """Background work of a service, for which nobody waits.
+    """Background work of a service.
 
-    The event loop's exception handler gets what fails, so that no service goes on silently without a part.
+    The event loop's exception handler gets what fails, so that no service continues silently
+    without a part.
 
     Args:
         service: name for error messages.
@@ -141,8 +144,9 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that a host opens for its engine.
 
     Attributes:
-        listeners: by the name of the socket. One guard admits the clients of all of them, so those with
-            PLAIN or CURVE have equal `names`, `any_key` and `passwords`; other settings raise ValueError.
+        listeners: by the name of the socket. One guard admits the clients of all of them, so those
+            with PLAIN or CURVE have equal `names`, `any_key` and `passwords`; other settings raise
+            ValueError.
         connections: settings of every `Connect`.
         store: None for an engine that emits no `Commit`.
         handlers: function that performs an `Ask`, by the type of the request.
@@ -163,3 +167,33 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
         ]
         if any(one != clients[0] for one in clients):
             raise ValueError("listeners with PLAIN or CURVE need equal `names`, `any_key` and `passwords`")
+
+
+LOW_DESCRIPTOR_LIMIT = 4096
+"""A server with a lower limit logs it."""
+
+
+def descriptor_limit() -> int:
+    """Return the soft limit; `resource.RLIM_INFINITY` means no limit."""
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+def raise_descriptor_limit(warn: Callable[[str], None] | None = None) -> None:
+    """Raise the soft limit of this process to the hard one; call `warn` if it is still low.
+
+    Every server calls this at its start. Its child processes inherit the limit.
+    """
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    except (ValueError, OSError) as error:
+        # A sandbox may forbid it; the warning below then states the unchanged limit.
+        reason = f" ({error})"
+    else:
+        reason = ""
+    limit = descriptor_limit()
+    if warn is not None and limit != resource.RLIM_INFINITY and limit < LOW_DESCRIPTOR_LIMIT:
+        warn(
+            f"this process may use {limit:,} descriptors{reason}, and each connection takes one: "
+            "raise the limit of open files (ulimit -n)"
+        )

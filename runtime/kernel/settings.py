@@ -15,15 +15,16 @@ A server has a frozen msgspec struct. The annotation of a field states its type,
         capture: CaptureSettings = CaptureSettings()
 
 Without a `Setting`, the help is the description of `msgspec.Meta`. A rule about several fields is a
-``ValueError`` that the struct's ``__post_init__`` raises. It must not read required fields: they are
-None when a configuration without them is checked.
+``ValueError`` that the struct's ``__post_init__`` raises. It must not read required fields: they
+are None when a configuration without them is checked.
 
 `describe_settings` returns the `Section` that the command line, the TOML file, environment
 variables, ``config check|show|example``, SIGHUP reload, systemd units and the tables of the
 documentation are made of.
 
 A field that is a struct is a group: its keys are ``capture.keep``, or ``capture-keep``. The group
-itself may be set to the value of its `main` field: ``capture = "DIR"`` means ``capture.folder = "DIR"``.
+itself may be set to the value of its `main` field: ``capture = "DIR"`` means ``capture.folder =
+"DIR"``.
 """
 
 from __future__ import annotations

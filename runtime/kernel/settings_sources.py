@@ -256,7 +256,7 @@ def read_command_line(
     for setting in section.settings:
         if setting.key in options:
             source = setting.value if setting.argument else f"--{setting.option}"
-            reader.take(setting, options[setting.key], Fault((), "", source), Path(), as_text=True)
+            reader.add(setting, options[setting.key], Fault((), "", source), Path(), as_text=True)
     for word in assignments:
         name, equals, text = word.partition("=")
         known = section.find(name)
@@ -265,7 +265,7 @@ def read_command_line(
         elif known is None:
             reader.faults.append(Fault((), f"unknown setting{_nearest_key(name, section)}", f"--set {name}"))
         else:
-            reader.take(known, text, Fault((), "", f"--set {known.key}"), Path(), as_text=True)
+            reader.add(known, text, Fault((), "", f"--set {known.key}"), Path(), as_text=True)
     if reader.faults:
         raise ConfigurationError(None, reader.faults)
     return reader.found
@@ -291,7 +291,7 @@ class _Reader:
             elif setting is None:
                 self.faults.append(Fault(keys, f"unknown setting{_nearest_key(name, self._section)}"))
             else:
-                self.take(setting, value, Fault(keys, ""), base)
+                self.add(setting, value, Fault(keys, ""), base)
 
     def read_environment(self, environment: Mapping[str, str]) -> None:
         """Read the variables of the section."""
@@ -303,9 +303,9 @@ class _Reader:
             if setting is None:
                 self.faults.append(Fault((), f"unknown setting{nearest(variable, known)}", variable))
             else:
-                self.take(setting, text, Fault((), "", variable), Path(), as_text=True)
+                self.add(setting, text, Fault((), "", variable), Path(), as_text=True)
 
-    def take(self, setting: Setting, value: Any, place: Fault, base: Path, *, as_text: bool = False) -> None:
+    def add(self, setting: Setting, value: Any, place: Fault, base: Path, *, as_text: bool = False) -> None:
         """Convert a value, or note a fault at `place`."""
         try:
             if setting.key in self.found:

@@ -1,23 +1,24 @@
 """Simulator: a host for many engines, under one virtual clock and without sockets.
 
-It performs the effects of `specwire.runtime.kernel.host` and calls the engines with the same events, so
-an engine cannot notice the difference. One seed gives one run. It does what networks and disks may do within
-what ZeroMQ and the store allow:
+It performs the effects of `specwire.runtime.kernel.host` and calls the engines with the same
+events, so an engine cannot notice the difference. One seed gives one run. It does what networks and
+disks may do within what ZeroMQ and the store allow:
 
-- Messages of one connection arrive in order, each after a random delay. Messages of different connections
-  overtake each other.
-- A message is lost only with its connection: everything on the way is lost, and the side that connected gets
-  `PeerDisconnected`. The listener gets it after its next message to this peer.
-- A commit fails, or takes its time. Tickets become durable in order.
+- Messages of one connection arrive in order, each after a random delay. Messages of different
+  connections overtake each other.
+- A message is lost only with its connection: everything on the way is lost, and the side that
+  connected gets `PeerDisconnected`. The listener gets it after its next message to this peer.
+- A commit fails, or takes its time. Tickets become durable in order, in a database in memory.
 
-Every message is encoded and decoded on its way. A peer that awaits room gets some part of it, later.
-`Commit.refusable` and `StoreFailing` are not simulated (every commit waits for the disk), nor is
-`PauseReceiving`.
+Every message is encoded and decoded on its way. A peer that awaits room gets some part of it,
+later. `Commit.refusable` and `StoreFailing` are not simulated (every commit waits for the disk),
+nor is `PauseReceiving`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
@@ -27,7 +28,7 @@ from typing import Any
 import msgspec
 
 from specwire.generated.errors import CodecError
-from specwire.runtime.kernel.commits import Commit
+from specwire.runtime.kernel.commits import Commit, Records
 from specwire.runtime.kernel.effects import (
     Ask,
     AwaitRoom,
@@ -61,7 +62,8 @@ from specwire.runtime.kernel.events import (
 )
 from specwire.runtime.kernel.log import LogEvent
 from specwire.runtime.kernel.service import HandlerError
-from specwire.runtime.kernel.store import Failure
+from specwire.runtime.kernel.store import Failure, Statement
+from specwire.runtime.kernel.store.database import transaction, write
 
 Span = tuple[float, float]
 """Least and most seconds."""
@@ -76,6 +78,33 @@ class Disturbances(msgspec.Struct, frozen=True, kw_only=True):
     lost_connections: float = 0.0
     """Share of messages with which the connection is lost."""
     failed_commits: float = 0.0
+
+
+class SimulatedStore:
+    """Database in memory for one engine. A restarted engine gets that of the engine before."""
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+        self._connection = sqlite3.connect(":memory:", isolation_level=None)
+        for statement in records.schema.statements:
+            self._connection.execute(statement)
+
+    def load(self) -> Any:
+        """Return what is stored, for `Started.restored`."""
+        return self._records.load(self._connection)
+
+    def prepare(self, records: Sequence[Any]) -> Sequence[Statement]:
+        """Return the statements of a commit."""
+        return [one for record in records for one in self._records.statements(record)]
+
+    def commit(self, statements: Sequence[Statement]) -> str:
+        """Execute statements together; return why that failed, "" where it did not."""
+        try:
+            with transaction(self._connection):
+                write(self._connection, statements)
+        except sqlite3.Error as error:
+            return str(error)
+        return ""
 
 
 @dataclass(eq=False)
@@ -104,6 +133,7 @@ class SimulatedNode:
         events: what it logged, with the time.
         returned: results of `Simulator.call`, by the number of the call.
         records: what it committed, in order.
+        store: None for an engine that emits no `Commit`.
         stopped: the reason of its `Stop`; empty while it runs.
         killed: it ended without a `Stop`, and what was not durable then is lost.
         cancelled: tickets of the `Ask` effects that were cancelled.
@@ -114,6 +144,7 @@ class SimulatedNode:
     codec: MessageCodec
     listeners: Mapping[str, str]
     handlers: Mapping[type, Callable[[Any], Any]]
+    store: SimulatedStore | None = None
     links: dict[PeerId, _Link] = field(default_factory=dict)
     events: list[tuple[float, LogEvent]] = field(default_factory=list)
     returned: dict[int, Return] = field(default_factory=dict)
@@ -156,17 +187,19 @@ class Simulator:
         *,
         listeners: Mapping[str, str] | None = None,
         handlers: Mapping[type, Callable[[Any], Any]] | None = None,
-        restored: Any = None,
+        store: SimulatedStore | None = None,
     ) -> SimulatedNode:
         """Start an engine; one that was killed starts again under its name.
 
         Args:
             listeners: endpoint of each listener, by the name of the socket.
-            handlers: perform an `Ask`, by the type of the request; HandlerError and OSError are failures.
-            restored: for `Started`.
+            handlers: perform an `Ask`, by the type of the request; HandlerError and OSError are
+                failures.
+            store: where it commits; that of the engine before for one that starts again.
         """
-        node = self.nodes[name] = SimulatedNode(name, engine, codec, listeners or {}, handlers or {})
-        self.post(node, Started(node.listeners, restored))
+        node = SimulatedNode(name, engine, codec, listeners or {}, handlers or {}, store)
+        self.nodes[name] = node
+        self.post(node, Started(node.listeners, None if store is None else store.load()))
         return node
 
     def kill(self, name: str) -> SimulatedNode:
@@ -326,13 +359,19 @@ class Simulator:
             self.at(told_at, lambda: self.post(link.near, lost))
 
     def _commit(self, node: SimulatedNode, effect: Commit) -> None:
+        store = node.store
+        assert store is not None, f"{node.name} commits, and has no store"
+        statements = store.prepare(effect.records)
         node.durable_at = max(self.now, node.durable_at) + self._draw(self.disturbances.commit_s)
         fails = self._random.random() < self.disturbances.failed_commits
 
         def settle() -> None:
-            if not fails and not node.killed:
+            if node.killed:
+                return
+            failure = "the disk is full" if fails else store.commit(statements)
+            if not failure:
                 node.records += effect.records
-            failures = (Failure(effect.ticket, "the disk is full"),) if fails else ()
+            failures = (Failure(effect.ticket, failure),) if failure else ()
             self.post(node, Committed(effect.ticket, failures))
 
         self.at(node.durable_at, settle)

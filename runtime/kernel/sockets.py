@@ -1,7 +1,7 @@
 """The ZeroMQ sockets of a host: listeners (ROUTER) and connections (DEALER), by name.
 
-Sockets are opened and closed in the order that libzmq requires: the guard and the monitor before the
-socket is bound, the monitor closed before its socket, the guard before the context.
+Sockets are opened and closed in the order that libzmq requires: the guard and the monitor before
+the socket is bound, the monitor closed before its socket, the guard before the context.
 """
 
 from __future__ import annotations
@@ -225,7 +225,8 @@ class Sockets:
         """Reserve room for a message to a peer of a listener, until the next message; see `AwaitRoom`.
 
         Returns:
-            the octets for which there is room, at most `octets`; None where `on_room` will say when to ask again.
+            the octets for which there is room, at most `octets`; None if `on_room` will be called
+            later.
         """
         router, _, _ = self._listeners[peer.socket]
         self._redeem(peer)

@@ -1,6 +1,6 @@
-"""What a server shows of itself over HTTP: measures for Prometheus, and a page for people.
+"""Live page and metrics of a server, over HTTP.
 
-Both are made of the status document that each server has anyway (`specwire.runtime.*.status`): `metrics` turns it into
-families of samples, `views` into what the page shows. Nothing here is in the way of a message: a server that nobody looks at
-does no more than take a few numbers once a second.
+Both derive from the status document that each server has (`specwire.runtime.*.status`). There is a
+module for each kind of server: it makes a `Subject` with the server's page and metrics. A server
+that nobody looks at only reads a few numbers once a second.
 """

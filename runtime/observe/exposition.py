@@ -1,4 +1,4 @@
-"""Families as Prometheus reads them, beside those of the process itself (CPU, memory, descriptors)."""
+"""Metrics in the formats of Prometheus, with those of the process (CPU, memory, descriptors)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ OPENMETRICS = f"{OPENMETRICS_TYPE}; version=1.0.0"
 
 
 class Exposition:
-    """Writes what `describe` returns, each time it is asked.
+    """Writer of what `describe` returns.
 
     Args:
-        describe: returns the families as they are now.
+        describe: returns the current families.
     """
 
     def __init__(self, describe: Callable[[], Iterable[Family]]) -> None:
@@ -30,16 +30,17 @@ class Exposition:
         self._registry.register(_Described(describe))
 
     def write(self, accept: str) -> tuple[bytes, str]:
-        """Return the text and its content type, as OpenMetrics where ``Accept`` names it, else as Prometheus has it.
+        """Return the text and its content type: OpenMetrics if ``Accept`` names it, otherwise Prometheus.
 
-        The library raises what it likes for versions that are none, so it is not shown what a stranger wrote.
+        The library does not get the header itself, because it raises various exceptions for invalid
+        versions.
         """
         encode, content_type = choose_encoder(OPENMETRICS if OPENMETRICS_TYPE in accept else "")
         return encode(self._registry), content_type
 
 
 class _Described(Collector):
-    """What a server tells of itself."""
+    """Collector of the metrics of a server."""
 
     def __init__(self, describe: Callable[[], Iterable[Family]]) -> None:
         self._describe = describe
@@ -56,7 +57,7 @@ class _Described(Collector):
             yield metric
 
     def describe(self) -> Iterable[Metric]:
-        """Return nothing: at registration there is nobody to ask yet."""
+        """Return nothing: the server is not asked at registration."""
         return ()
 
 

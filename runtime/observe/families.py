@@ -1,13 +1,14 @@
-"""Measures as values: what is measured, in which unit, and what it is now; `exposition` writes them for Prometheus.
+"""Metrics as values; `exposition` writes them for Prometheus.
 
-A label's value may come from the wire. It is made printable and cut, so that two names may look alike afterwards: their values
-are added, as Prometheus refuses a whole answer in which a sample is there twice. And it may be invented by the thousand: whoever
-fills a family says how many values there may be (`MAX_VALUES`).
+The value of a label may come from the wire. It is made printable and cut, so two names may look
+alike afterwards. Their values are added, because Prometheus refuses an answer that has a sample
+twice. Others may invent thousands of values, so the code that fills a family limits them
+(`MAX_VALUES`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Literal
 
 from specwire.runtime.log.text import show
@@ -18,15 +19,17 @@ LONGEST_LABEL = 120
 """Characters of a label's value."""
 
 MAX_VALUES = 200
-"""Different values of a label that others choose; what is beyond is in the totals alone."""
+"""Most values of a label that others choose; totals include the others."""
 
 
 class Family:
-    """One measure, with a sample for each set of labels.
+    """A metric, with a sample for each set of labels.
 
     Args:
-        name: with unit, as Prometheus wants it: ``specwire_filemq_content_bytes``; that of a counter has no ``_total``.
-        kind: a counter only grows while the process runs, a gauge goes up and down; for a histogram see `Histogram`.
+        name: with unit, as Prometheus requires it: ``specwire_filemq_content_bytes``; without the
+            ``_total`` of a counter.
+        kind: a counter only grows while the process runs, a gauge goes up and down; for a histogram
+            see `Histogram`.
         help: one line on what it means.
         labels: names of the labels, in the order of the values given to `add`.
 
@@ -53,10 +56,10 @@ class Family:
 
 
 class Histogram(Family):
-    """How many of something were at most so large, for each of some limits.
+    """A histogram: the number of values that are at most each limit.
 
     Args:
-        limits: in rising order; what is above the last one is counted, too.
+        limits: in rising order; larger values are counted, too.
 
     Attributes:
         buckets: for each set of label values the number for each limit, and that of all.
@@ -93,14 +96,9 @@ def gauge(name: str, help: str, value: float) -> Family:
 
 
 def tidy(text: str) -> str:
-    """Return the value of a label: nothing in it that cannot be printed, and not longer than `LONGEST_LABEL`."""
+    """Return the value of a label: printable, and at most `LONGEST_LABEL` characters."""
     shown = show(text[:LONGEST_LABEL])
     return shown if len(shown) <= LONGEST_LABEL else shown[:LONGEST_LABEL]
-
-
-def sum_of(values: Iterable[float | None]) -> float:
-    """Return the sum of those that are known."""
-    return sum(value for value in values if value is not None)
 
 
 def _alone(name: str, kind: Kind, help: str, value: float) -> Family:

@@ -1,4 +1,4 @@
-"""Where a server shows itself: ``PORT`` on loopback, or ``HOST:PORT``."""
+"""Address where a server shows its page and metrics: ``PORT`` on loopback, or ``HOST:PORT``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LOOPBACK = "127.0.0.1"
 
 
 class Place(msgspec.Struct, frozen=True):
-    """A host and a port to listen on, where port 0 takes any; and the file with the password, empty for none."""
+    """Host and port to listen on, 0 for any port, and the file with the password, empty for none."""
 
     host: str
     port: int
@@ -20,11 +20,11 @@ class Place(msgspec.Struct, frozen=True):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether nobody but this machine can reach it."""
+        """Whether only this machine can reach it."""
         return is_loopback(self.host)
 
     def next(self, number: int) -> Place:
-        """Return the place of the server with this number: at a port that is higher by it, or at any, too."""
+        """Return the place of the server with this number: at a port that is higher by it, or any port."""
         return Place(self.host, self.port + number if self.port else 0, self.password_file)
 
     def __str__(self) -> str:
@@ -35,12 +35,13 @@ def read_place(text: str, *, anywhere: bool, password_file: str = "") -> Place:
     """Return the place that ``[HOST:]PORT`` means.
 
     Args:
-        text: the host may be a name, an address, or an address of IPv6 in brackets; the port may be 0 or ``*``.
-        anywhere: other machines may reach it.
-        password_file: holds what has to be known to look; empty for nothing.
+        text: the host may be a name, an address, or an address of IPv6 in brackets; the port may be
+            0 or ``*``.
+        anywhere: allow a host that other machines can reach.
+        password_file: empty for none.
 
     Raises:
-        ValueError: it is no place, or one that others reach although that was not asked for.
+        ValueError: it is no place, or other machines can reach it without `anywhere`.
     """
     host, separator, port = text.rpartition(":")
     host = (host[1:-1] if host.startswith("[") and host.endswith("]") else host) if separator else LOOPBACK
@@ -60,7 +61,7 @@ def read_place(text: str, *, anywhere: bool, password_file: str = "") -> Place:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine alone, as far as its name or address says so."""
+    """Return whether the name or address of a host means this machine alone."""
     if host.lower() == "localhost":
         return True
     try:

@@ -1,4 +1,4 @@
-"""HTTP pages of a running server: the web server, and a reading of the totals once a second."""
+"""HTTP server of a running server's page and metrics, which also reads the totals once a second."""
 
 from __future__ import annotations
 
@@ -13,31 +13,27 @@ from typing import Self
 import msgspec
 from aiohttp import web
 
+from specwire.runtime.observe.access import ConnectionLimiter, read_password
 from specwire.runtime.observe.exposition import Exposition
 from specwire.runtime.observe.families import Family, gauge
-from specwire.runtime.observe.http.doorman import Doorman
-from specwire.runtime.observe.http.faults import make_logger
-from specwire.runtime.observe.http.password import read_password
-from specwire.runtime.observe.http.site import Site
 from specwire.runtime.observe.place import Place
-from specwire.runtime.observe.rates import LOOK_S, Rate, Rates
-from specwire.runtime.observe.subject import Subject
-from specwire.runtime.observe.view import View
+from specwire.runtime.observe.site import Site, make_logger
+from specwire.runtime.observe.view import LOOK_S, Rate, Rates, Subject, View
 from specwire.runtime.transport.accepting import Acceptor
 from specwire.runtime.transport.tcp_listener import listen_on
 
 VIEW_S = 0.5
-"""How old a view may be that is shown once more: many readers cost no more than two views a second."""
+"""A view is shown again for this time: many readers cost at most two views a second."""
 
 LAGS_KEPT = 15
-"""Looks of which the longest delay is told: as often as Prometheus usually asks."""
+"""Looks whose longest delay is exported: Prometheus usually scrapes every 15 s."""
 
 KEEPALIVE_S = 20.0
 ENDING_S = 0.5
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """What the page gets; `at` is the moment (ISO 8601, UTC), `every_s` the time between two looks at the rates."""
+    """Content of ``/view.json``; `at` is ISO 8601 in UTC, `every_s` the time between looks at the rates."""
 
     at: str
     every_s: float
@@ -93,13 +89,13 @@ class Showing:
         )
         await self._runner.setup()
         assert self._runner.server is not None, "made by setup"
-        self._doorman = Doorman(self._runner.server)
+        self._limiter = ConnectionLimiter(self._runner.server)
         loop = asyncio.get_running_loop()
-        self._acceptor = Acceptor(listener, self._doorman.admit, self.url)
+        self._acceptor = Acceptor(listener, self._limiter.admit, self.url)
         self._looking = loop.create_task(self._look())
 
     async def stop(self) -> None:
-        """Listen no more, and end every connection."""
+        """Stop listening, and end every connection."""
         self._looking.cancel()
         await asyncio.gather(self._looking, return_exceptions=True)
         self._acceptor.close()
@@ -116,10 +112,10 @@ class Showing:
         await self.stop()
 
     async def _look(self) -> None:
-        """Look once a second: at the totals, at how late this comes, and at who is connected and silent."""
+        """Read the totals and the delay of the event loop once a second, and close silent connections."""
         while True:
             self._rates.look(self._subject.totals(), self._clock())
-            self._doorman.sweep()
+            self._limiter.sweep()
             due = self._clock() + LOOK_S
             await asyncio.sleep(LOOK_S)
             self._lags.append(max(0.0, self._clock() - due))
@@ -144,4 +140,4 @@ class Showing:
         return self._view
 
     def _note(self, request: web.BaseRequest) -> None:
-        self._doorman.note(request.protocol)
+        self._limiter.note(request.protocol)

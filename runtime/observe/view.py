@@ -1,18 +1,21 @@
-"""What the page shows, as values: the same shape for every server, so there is one page for all of them.
+"""Content of the page as values, with the same shape for every server.
 
-Texts may come from the wire. They are cut here (`word`), and the page sets them as text and never as markup. Numbers go as
-they are, with their kind, and the page writes them with units.
+Texts may come from the wire. They are cut here (`word`), and the page sets them as text and never
+as markup. Numbers are passed with their kind, and the page writes them with units.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Literal, TypeVar
 
 import msgspec
 
 from specwire.runtime.log.text import show
+from specwire.runtime.observe.families import Family
 
 Kind = Literal["text", "count", "octets", "seconds", "share"]
 Tone = Literal["good", "fair", "bad", ""]
@@ -29,7 +32,7 @@ Item = TypeVar("Item")
 
 
 class Fact(msgspec.Struct, frozen=True):
-    """A label and what is true of it."""
+    """A label and its value."""
 
     label: str
     value: str | float
@@ -37,14 +40,14 @@ class Fact(msgspec.Struct, frozen=True):
 
 
 class Health(msgspec.Struct, frozen=True):
-    """How the server is, in a word that a person reads at a glance."""
+    """Health of the server, in one word."""
 
     word: str
     tone: Tone
 
 
 class Node(msgspec.Struct, frozen=True):
-    """A node of the tree; `more` are those below it that are not shown."""
+    """Node of the tree; `more` is the number of children that are not shown."""
 
     name: str
     note: str = ""
@@ -54,14 +57,14 @@ class Node(msgspec.Struct, frozen=True):
 
 
 class Column(msgspec.Struct, frozen=True):
-    """The head of a column, and the kind of what is in it."""
+    """Head of a column, and the kind of its cells."""
 
     name: str
     kind: Kind = "text"
 
 
 class Table(msgspec.Struct, frozen=True):
-    """Rows, as many as are shown, of `total`; `empty` is said where there is none. A cell is None where there is no value."""
+    """The rows that are shown, of `total`; `empty` is the text without rows. Cells may be None."""
 
     title: str
     columns: tuple[Column, ...]
@@ -78,7 +81,7 @@ class Notice(msgspec.Struct, frozen=True):
 
 
 class View(msgspec.Struct, frozen=True):
-    """What the page shows of a server in this moment; `notices` is None where the server keeps none."""
+    """Content of the page of a server; `notices` is None for a server that keeps none."""
 
     title: str
     name: str
@@ -91,7 +94,7 @@ class View(msgspec.Struct, frozen=True):
 
 
 def word(text: str) -> str:
-    """Return a text as the page shows it: nothing unprintable, and cut where it is very long."""
+    """Return a text as the page shows it: printable, and cut if it is very long."""
     cut = show(text[: LONGEST_WORD + 1])
     return cut if len(cut) <= LONGEST_WORD else cut[:LONGEST_WORD] + "…"
 
@@ -118,9 +121,91 @@ def branch(
 
 
 def newest(notices: Iterable[Notice]) -> tuple[Notice, ...]:
-    """Return notices with what came last in front, as the page shows them."""
+    """Return the notices, the newest first, as the page shows them."""
     return tuple(islice(reversed([*notices]), MAX_ROWS))
 
 
 def _tidy(cell: str | float | None) -> str | float | None:
     return word(cell) if isinstance(cell, str) else cell
+
+
+LOOK_S = 1.0
+"""Time between two looks of `Rates`."""
+
+REMEMBERED = 120
+
+
+class Counted(msgspec.Struct, frozen=True):
+    """Label and unit of a running total."""
+
+    label: str
+    kind: Kind = "count"
+
+
+class Rate(msgspec.Struct, frozen=True):
+    """Rate per second now, and at earlier looks, the oldest first."""
+
+    label: str
+    kind: Kind
+    per_s: float
+    history: tuple[float, ...]
+
+
+class Rates:
+    """Rates of several totals over the last two minutes.
+
+    Args:
+        counted: labels, in the order of the totals given to `look`.
+    """
+
+    def __init__(self, counted: Sequence[Counted]) -> None:
+        self._counted = tuple(counted)
+        self._history: deque[tuple[float, ...]] = deque(maxlen=REMEMBERED)
+        self._totals: tuple[float, ...] | None = None
+        self._at = 0.0
+
+    def look(self, totals: Sequence[float], now: float) -> None:
+        """Note the totals at the time `now`, in seconds that do not go backwards.
+
+        A total that is lower than before has begun again, and counts from 0.
+        """
+        before, passed_s = self._totals, now - self._at
+        if before is not None:
+            if passed_s <= 0:
+                return
+            grown = (new - old if new >= old else new for new, old in zip(totals, before, strict=True))
+            self._history.append(tuple(amount / passed_s for amount in grown))
+        self._totals, self._at = tuple(totals), now
+
+    def describe(self) -> tuple[Rate, ...]:
+        """Return the rates at the last look; 0 before the second one."""
+        return tuple(
+            Rate(one.label, one.kind, history[-1] if history else 0.0, history)
+            for place, one in enumerate(self._counted)
+            for history in (tuple(round(rates[place], 3) for rates in self._history),)
+        )
+
+
+async def nothing_to_close() -> None:
+    """Close nothing."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A running server, as page and metrics need it.
+
+    Attributes:
+        counted: labels of `totals`.
+        totals: returns running totals; called once a second, so it must be cheap.
+        measure: returns the metrics.
+        view: returns the content of the page.
+        health: returns the health, for probes.
+        close: releases what was opened for the page.
+    """
+
+    counted: tuple[Counted, ...]
+    totals: Callable[[], Sequence[float]]
+    measure: Callable[[], list[Family]]
+    view: Callable[[], View]
+    health: Callable[[], Health]
+    close: Callable[[], Awaitable[None]] = nothing_to_close

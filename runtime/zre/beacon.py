@@ -1,8 +1,8 @@
 """UDP beacons of RFC 36, "Node Discovery and Presence".
 
-A beacon is 22 octets: "ZRE", the version 1, the UUID of the node, and the port of its mailbox. It is
-broadcast at intervals to the network of one local address. The port 0 means that the node leaves. A
-beacon has no address: the mailbox is where the datagram comes from.
+A beacon is 22 octets: "ZRE", the version 1, the UUID of the node, and the port of its mailbox. It
+is broadcast at intervals to the network of one local address. The port 0 means that the node
+leaves. A beacon has no address: the mailbox is where the datagram comes from.
 
 Surprises:
 
@@ -26,7 +26,7 @@ from specwire.runtime.kernel.log import LogEvent
 from specwire.runtime.kernel.service import Service
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.zre.events import NotAnnounced
-from specwire.runtime.zre.state import BeaconHeard
+from specwire.runtime.zre.state import BeaconReceived
 
 HEADER = b"ZRE\x01"
 BEACON_OCTETS = 22
@@ -56,7 +56,7 @@ class Beacons(Service, asyncio.DatagramProtocol):
         uuid: of this node.
         mailbox: address and port of its mailbox.
         beacon_port: UDP port to which every node sends.
-        on_heard: called with each beacon, those of this node included.
+        on_beacon: called with each beacon, those of this node included.
         on_event: called with each event for the log.
         interval_s: time between two beacons.
     """
@@ -67,12 +67,12 @@ class Beacons(Service, asyncio.DatagramProtocol):
         mailbox: tuple[str, int],
         beacon_port: int,
         *,
-        on_heard: Callable[[BeaconHeard], None],
+        on_beacon: Callable[[BeaconReceived], None],
         on_event: Callable[[LogEvent], None],
         interval_s: float = INTERVAL_S,
     ) -> None:
         self._uuid, (self._host, self._port), self._beacon_port = uuid, mailbox, beacon_port
-        self._on_heard, self._on_event, self._interval_s = on_heard, on_event, interval_s
+        self._on_beacon, self._on_event, self._interval_s = on_beacon, on_event, interval_s
 
     async def start(self) -> None:
         """Listen, and begin to announce the mailbox.
@@ -108,7 +108,7 @@ class Beacons(Service, asyncio.DatagramProtocol):
         except ValueError:
             return
         if IPv4Address(addr[0]) in self._network:
-            self._on_heard(BeaconHeard(uuid, addr[0], port))
+            self._on_beacon(BeaconReceived(uuid, addr[0], port))
 
     async def _announce(self) -> None:
         fault = ""

@@ -52,7 +52,7 @@ class ZreStatus(msgspec.Struct, frozen=True):
     uuid: str
     endpoint: str
     groups: tuple[str, ...]
-    dialing: tuple[str, ...]
+    dialing: Annotated[tuple[str, ...], Measure("gauge", "Endpoints that do not answer.", "dialed_endpoints")]
     peers: Annotated[tuple[RemoteStatus, ...], Measure("gauge", "Known peers.")]
     host: HostStatus
 
@@ -126,7 +126,7 @@ class ZrePeer(Service):
             self._node.uuid,
             mailbox,
             self._settings.beacon_port,
-            on_heard=self._host.notice,
+            on_beacon=self._host.notice,
             on_event=self._emit,
         )
         try:
@@ -204,7 +204,7 @@ class ZrePeer(Service):
                     one.endpoint,
                     tuple(sorted(one.groups)),
                     one.headers,
-                    round(now - one.heard, 3),
+                    round(now - one.received_at, 3),
                 )
                 for one in node.peers.values()
             ),

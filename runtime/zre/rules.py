@@ -1,17 +1,18 @@
 """Rules of ZRE v2 (RFC 36), as stories of the kernel.
 
 A node has one mailbox (ROUTER), and one connection (DEALER) to each peer. Everything comes by the
-mailbox, and everything leaves by a connection. Messages on a connection are numbered from 1, the HELLO;
-a gap makes the peer invalid.
+mailbox, and everything leaves by a connection. Messages on a connection are numbered from 1, the
+HELLO; a gap makes the peer invalid.
 
 Peers are found by endpoint: `keep_dialing` greets an endpoint until the peer there greets back, and
-again when it has gone. A beacon of an unknown peer (`BeaconHeard`) names such an endpoint, which is given
-up when its beacons stop. A HELLO from another peer is answered by a connection to its endpoint.
+again when it has gone. A beacon of an unknown peer (`BeaconReceived`) names such an endpoint, which
+is given up when its beacons stop. A HELLO from another peer is answered by a connection to its
+endpoint.
 
 Surprises:
 
-- A peer counts from HELLO of *our* connection, so a new connection begins with HELLO and number 1. A
-  second HELLO of a known peer means that it has started again.
+- A peer counts from HELLO of *our* connection, so a new connection begins with HELLO and number 1.
+  A second HELLO of a known peer means that it has started again.
 - A connection has the routing id of its node, so the mailbox lets a new one replace an older one.
 - Pyre (zeromq-pyre 0.3.4) counts modulo 65,535 instead of 65,536. Both are accepted.
 """
@@ -54,7 +55,7 @@ from specwire.runtime.zre import events
 from specwire.runtime.zre.settings import ZreSettings, fault_in_mailbox
 from specwire.runtime.zre.state import (
     LAST_SEQUENCE,
-    BeaconHeard,
+    BeaconReceived,
     LocalNode,
     Remote,
     SetMembership,
@@ -85,7 +86,7 @@ def react(node: LocalNode, event: Event) -> Story:
         case SendFailed(peer=connection, reason=reason):  # its number is used: the next would be a gap
             yield DropPeer(connection)
             yield from lose(node, connection, reason)
-        case Noticed(value=BeaconHeard() as beacon):
+        case Noticed(value=BeaconReceived() as beacon):
             yield from on_beacon(node, beacon)
         case Called(call=call, request=request):
             yield from answer(node, call, request)
@@ -125,7 +126,7 @@ def keep_dialing(node: LocalNode, endpoint: str) -> Story:
         until = None
         if remote is None:
             remote = node.dialing[endpoint] = yield from greet(node, b"", endpoint)
-            until = remote.heard + node.settings.expired_after
+            until = remote.received_at + node.settings.expired_after
         reason = yield Wait(remote.connection, until)
         answered = node.dialing.pop(endpoint, None) is not remote
         if answered and reason is TIMED_OUT:
@@ -137,10 +138,10 @@ def keep_dialing(node: LocalNode, endpoint: str) -> Story:
         if text and not answered:
             yield Log(events.NotReached(endpoint, text))
         yield Wait((DIAL, endpoint), retry_at)
-    node.heard.pop(endpoint, None)
+    node.beacons.pop(endpoint, None)
 
 
-def on_beacon(node: LocalNode, beacon: BeaconHeard) -> Story:
+def on_beacon(node: LocalNode, beacon: BeaconReceived) -> Story:
     """Dial an unknown peer, and disconnect one that leaves; RFC 36, "Node Discovery and Presence"."""
     if beacon.uuid == node.uuid:
         return
@@ -158,15 +159,15 @@ def on_beacon(node: LocalNode, beacon: BeaconHeard) -> Story:
 def dial_stranger(node: LocalNode, endpoint: str) -> Story:
     """Begin to dial the endpoint of a beacon, unless there are too many of them."""
     now = yield Now()
-    if endpoint in node.heard:
-        node.heard[endpoint] = now
+    if endpoint in node.beacons:
+        node.beacons[endpoint] = now
         return
-    if len(node.heard) >= MAX_STRANGERS or len(node.peers) >= node.settings.max_peers:
+    if len(node.beacons) >= MAX_STRANGERS or len(node.peers) >= node.settings.max_peers:
         return  # its next beacon comes soon
     if endpoint in node.settings.endpoint or any(one.endpoint == endpoint for one in node.peers.values()):
         return
     yield Cancel((DIAL, endpoint))  # of a peer that was there before, and has just gone
-    node.heard[endpoint] = now
+    node.beacons[endpoint] = now
     yield Fork(keep_dialing(node, endpoint), (DIAL, endpoint))
 
 
@@ -208,7 +209,7 @@ def receive(node: LocalNode, peer: PeerId, message: AnyMessage) -> Story:
 
 def refresh(remote: Remote) -> Story:
     """Note a sign of life."""
-    remote.heard = yield Now()
+    remote.received_at = yield Now()
     if remote.evasive:
         remote.evasive = False
         yield Wake(("watch", remote.uuid))
@@ -225,11 +226,11 @@ def on_hello(node: LocalNode, uuid: bytes, hello: Hello) -> Story:
     node.greeted[uuid] = now
     if known is not None:
         yield from expel(node, known, "started again")
-    node.heard.pop(hello.endpoint, None)
+    node.beacons.pop(hello.endpoint, None)
     remote = node.dialing.pop(hello.endpoint, None)
     if remote is None:
         remote = yield from greet(node, uuid, hello.endpoint)
-    remote.uuid, remote.heard = uuid, now
+    remote.uuid, remote.received_at = uuid, now
     remote.name, remote.headers = hello.name, dict(hello.headers)
     remote.groups = set(hello.groups)
     node.peers[uuid] = remote
@@ -257,7 +258,7 @@ def fault_in_hello(node: LocalNode, uuid: bytes, hello: Hello) -> str:
 
 
 def fault_in_rate(node: LocalNode, uuid: bytes, now: float) -> str:
-    """Return why a HELLO comes too early, "" where it does not. A peer that is expelled may not hurry either."""
+    """Return why a HELLO comes too early, also from a peer that was expelled; "" where it does not."""
     greeted = node.greeted
     while greeted and now - next(iter(greeted.values())) >= AGAIN_S:
         del greeted[next(iter(greeted))]
@@ -272,10 +273,10 @@ def watch(node: LocalNode, remote: Remote) -> Story:
     """Ping a silent peer, and disconnect one that stays silent; RFC 36, "The PING Command"."""
     while True:
         now = yield Now()
-        evasive_at = remote.heard + node.settings.evasive_after
-        expired_at = remote.heard + node.settings.expired_after
+        evasive_at = remote.received_at + node.settings.evasive_after
+        expired_at = remote.received_at + node.settings.expired_after
         if now >= expired_at:
-            yield from expel(node, remote, f"was silent for {now - remote.heard:.1f} s")
+            yield from expel(node, remote, f"was silent for {now - remote.received_at:.1f} s")
             return
         if now >= evasive_at and not remote.evasive:
             remote.evasive = True
@@ -346,7 +347,7 @@ def reload(node: LocalNode, settings: ZreSettings) -> Story:
         yield from set_membership(node, group, group in settings.groups)
     for endpoint in sorted(set(before.endpoint) ^ set(settings.endpoint)):
         yield Cancel((DIAL, endpoint))
-        node.heard.pop(endpoint, None)
+        node.beacons.pop(endpoint, None)
         if (remote := node.dialing.pop(endpoint, None)) is not None:
             yield DropPeer(remote.connection)
     for endpoint in [one for one in settings.endpoint if one not in before.endpoint]:

@@ -87,8 +87,8 @@ class ZreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 def check_settings(settings: ZreSettings) -> None:
     """Raise ValueError for settings with which a peer cannot work.
 
-    These are an endpoint that is none, a `bind` that other peers cannot connect to, and a text of more
-    octets than a message has room for.
+    These are an endpoint that is none, a `bind` that other peers cannot connect to, and a text of
+    more octets than a message has room for.
     """
     if fault := fault_in_endpoint(settings.bind, listening=True):
         raise ValueError(f"{settings.bind!r} {fault}")

@@ -15,7 +15,7 @@ from specwire.runtime.zre.settings import ZreSettings
 LAST_SEQUENCE = 0xFFFF
 
 
-class BeaconHeard(msgspec.Struct, frozen=True):
+class BeaconReceived(msgspec.Struct, frozen=True):
     """Notice: a beacon has come from `host`. The port 0 means that the node leaves."""
 
     uuid: bytes
@@ -55,7 +55,7 @@ class Remote:
     uuid: bytes
     connection: PeerId
     endpoint: str
-    heard: float
+    received_at: float
     sent: int = 0
     received: int = 1
     name: str = ""
@@ -85,7 +85,7 @@ class LocalNode:
 
     Attributes:
         dialing: the greeted endpoints that have not greeted back.
-        heard: time of the last beacon of each endpoint that is dialed because of beacons.
+        beacons: time of the last beacon of each endpoint that is dialed because of beacons.
         greeted: time of each HELLO that was accepted within `AGAIN_S`, by UUID, in order of time.
     """
 
@@ -97,7 +97,7 @@ class LocalNode:
     groups: dict[str, None] = field(default_factory=dict)
     peers: dict[bytes, Remote] = field(default_factory=dict)
     dialing: dict[str, Remote] = field(default_factory=dict)
-    heard: dict[str, float] = field(default_factory=dict)
+    beacons: dict[str, float] = field(default_factory=dict)
     greeted: dict[bytes, float] = field(default_factory=dict)
     connections: int = 0
 
@@ -106,7 +106,7 @@ class LocalNode:
         return self.peers.get(peer.routing_id[1:])
 
     def wants(self, endpoint: str, now: float) -> bool:
-        """Whether to dial an endpoint: it is in the settings, or its beacons are heard."""
-        heard = self.heard.get(endpoint)
-        is_heard = heard is not None and now - heard < self.settings.expired_after
-        return is_heard or endpoint in self.settings.endpoint
+        """Whether to dial an endpoint: it is in the settings, or its beacons come."""
+        beacon_at = self.beacons.get(endpoint)
+        is_announced = beacon_at is not None and now - beacon_at < self.settings.expired_after
+        return is_announced or endpoint in self.settings.endpoint

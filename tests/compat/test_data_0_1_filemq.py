@@ -23,6 +23,7 @@ from specwire.runtime.filemq.inbox import Inbox
 from specwire.runtime.filemq.publication import Publication
 from tests.house.repository import ROOT
 from tests.integration.filemq_scene import in_step, run, serving, subscribing
+from tests.runtime.filemq.inboxes import perform
 
 DATA = ROOT / "tests/data/0.1/filemq"
 SERVER = "tcp://127.0.0.1:5670"
@@ -90,7 +91,7 @@ def list_held(folder: Path) -> Held:
     inbox.open()
     try:
         assert inbox.lines_lost == 0
-        [held] = inbox.perform(ListHeld(1, "/photos"))
+        [held] = perform(inbox, ListHeld(1, "/photos"))
     finally:
         inbox.close()
     assert isinstance(held, Held)

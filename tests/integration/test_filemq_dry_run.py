@@ -11,8 +11,8 @@ from specwire.generated.filemq import Icanhaz, Kthxbai
 from specwire.runtime.filemq import Publication
 from specwire.runtime.filemq.connection import Paths
 from specwire.runtime.filemq.dialect import FILEMQ
-from specwire.runtime.filemq.listing import ListingError, list_files
 from specwire.runtime.filemq.policy import PublicationRules
+from specwire.runtime.filemq.preview import ListingError, list_files
 from tests.integration.filemq_raw import fake_server
 from tests.integration.filemq_scene import run, serving, subscribing
 from tests.runtime.cli.commands import Outcome, specwire

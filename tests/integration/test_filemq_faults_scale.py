@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from specwire.runtime.filemq import FilemqClient, FilemqServer, Publication, index
-from specwire.runtime.filemq.digests import Digest, digest_file
 from specwire.runtime.filemq.digeststore import DigestStore
+from specwire.runtime.filemq.reading import Digest, digest_file
 from tests.integration.filemq_scene import NEVER_S, RESERVED, serving, subscribing
 
 FILES = int(os.environ.get("SPECWIRE_SOAK_FILES", "5000"))

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from specwire.runtime.filemq import peering, reading
+from specwire.runtime.filemq.catalogue import CheckPart
 from specwire.runtime.filemq.events import FileReceived, FileResumed, PeerClosed, PeerOpened, Subscribed
 from specwire.runtime.filemq.reading import FileReader
-from specwire.runtime.filemq.requests import CheckPart
 from specwire.runtime.filemq.resync import RESUME_FROM_OCTETS, Beginning, read_beginning
 from specwire.runtime.filemq.server import CHUNK_OCTETS
 from tests.integration.filemq_process import kept_endpoint, running

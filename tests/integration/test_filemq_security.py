@@ -12,8 +12,7 @@ import zmq
 
 from specwire.generated.filemq import Ohai
 from specwire.runtime.filemq import FilemqClient, FilemqServer, Publication
-from specwire.runtime.filemq.access import Client, Clients, ServerSecurity
-from specwire.runtime.filemq.credentials import ClientSecurity
+from specwire.runtime.filemq.access import Client, Clients, ClientSecurity, ServerSecurity
 from specwire.runtime.filemq.events import PeerClosed, PeerOpened
 from specwire.runtime.kernel.log import LogEvent, Refused
 from specwire.runtime.transport.errors import ExposureError, TransportError

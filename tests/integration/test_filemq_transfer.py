@@ -474,13 +474,13 @@ def test_slow_client_delays_nobody(tmp_path: Path, source: Path) -> None:
             serving(Publication(source)) as (server, _),
             subscribing(server, tmp_path / "slow", window_octets=100_000) as (slow, _),
         ):
-            gate, perform = threading.Event(), slow._inbox.perform_some
+            gate, perform = threading.Event(), slow._inbox.perform
 
             def perform_later(actions: Sequence[DiskAction]) -> list[Outcome]:
                 assert gate.wait(TIMEOUT_S)
                 return perform(actions)
 
-            slow._inbox.perform_some = perform_later  # type: ignore[method-assign]
+            slow._inbox.perform = perform_later  # type: ignore[method-assign]
             async with subscribing(server, tmp_path / "quick") as (quick, _):
                 await in_step(server, quick)
             gate.set()

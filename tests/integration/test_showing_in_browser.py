@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from specwire.runtime.observe import flux, norfab
+from specwire.runtime.observe.filemq import view_server
 from specwire.runtime.observe.showing import Showing
 from specwire.runtime.observe.view import Fact, Notice, View
-from specwire.runtime.observe.views import flux, norfab
-from specwire.runtime.observe.views.filemq import view_server
 from tests.integration.browser import browser, needs_browser
 from tests.runtime.observe import statuses
 from tests.runtime.observe.shown import ANY, Still, play

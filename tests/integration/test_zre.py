@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.request import urlopen
 
 import pytest
 import zmq
@@ -150,7 +151,7 @@ def test_settings_that_cannot_work() -> None:
 
 
 def test_command(tmp_path: Path) -> None:
-    """Two processes: lines of the input are sent, events are printed, and the status has both peers."""
+    """Two processes: lines of the input are sent, events are printed; status and metrics have both peers."""
     environment = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-m", "specwire", "zre"]
 
@@ -177,8 +178,9 @@ def test_command(tmp_path: Path) -> None:
         process.stdin.write(f"{line}\n")
         process.stdin.flush()
 
-    with start("--name", "alice", "--config", str(file)) as alice:
+    with start("--name", "alice", "--config", str(file), "--metrics", "0") as alice:
         endpoint = line_with(alice, "alice listens on").split()[-1]
+        page = line_with(alice, "metrics and a page at ").split()[-1]
         with start("chat", "--name", "bob", "--endpoint", endpoint, "--json") as bob:
             entered = json.loads(line_with(bob, "PeerEntered"))
             assert entered["data"]["name"] == "alice" and entered["data"]["headers"] == {"a": "b"}
@@ -198,6 +200,13 @@ def test_command(tmp_path: Path) -> None:
             )
             known = {one["name"]: [peer["name"] for peer in one["peers"]] for one in json.loads(asked.stdout)}
             assert known == {"alice": ["bob"], "bob": ["alice"]}
+            with urlopen(f"{page}metrics", timeout=20.0) as answer:
+                metrics = answer.read().decode().splitlines()
+            assert any(line.startswith('specwire_info{protocol="zre",role="zre-peer"') for line in metrics)
+            assert "specwire_zre_peers 1.0" in metrics and "specwire_zre_connections 1.0" in metrics
+            with urlopen(f"{page}view.json", timeout=20.0) as answer:
+                view = json.load(answer)["view"]
+            assert view["name"] == "alice" and [one["name"] for one in view["tree"]["children"]] == ["bob"]
             bob.terminate()
         assert bob.returncode == 0
         line_with(alice, "bob")

@@ -18,7 +18,7 @@ from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.zre import ZrePeer, ZreSettings
 from specwire.runtime.zre.beacon import Beacons, find_network
 from specwire.runtime.zre.events import PeerEntered, PeerExited, Whispered
-from specwire.runtime.zre.state import BeaconHeard
+from specwire.runtime.zre.state import BeaconReceived
 from tests.integration.test_zre import next_of, received
 from tests.runtime.kernel.store.stores import run
 
@@ -77,11 +77,11 @@ async def one_leaves() -> None:
 
 async def octets() -> None:
     """Beacons come from the address of the mailbox, at intervals; the last one has the port 0."""
-    heard: list[BeaconHeard] = []
+    heard: list[BeaconReceived] = []
     logged: list[LogEvent] = []
     uuid = bytes(range(16))
     beacons = Beacons(
-        uuid, (SECOND, 0xC001), 5671, on_heard=heard.append, on_event=logged.append, interval_s=0.02
+        uuid, (SECOND, 0xC001), 5671, on_beacon=heard.append, on_event=logged.append, interval_s=0.02
     )
     with udp_socket(BROADCAST, 5671) as listening, udp_socket(FIRST, 0) as sending:
         async with beacons:
@@ -90,7 +90,7 @@ async def octets() -> None:
                 assert (octets, source[0]) == (b"ZRE\x01" + uuid + b"\xc0\x01", SECOND)
             sending.sendto(b"ZRE\x02" + bytes(18), (BROADCAST, 5671))
             sending.sendto(b"ZRE\x01" + bytes(16) + b"\x00\x07", (BROADCAST, 5671))
-            while BeaconHeard(bytes(16), FIRST, 7) not in heard:
+            while BeaconReceived(bytes(16), FIRST, 7) not in heard:
                 await asyncio.sleep(0.01)
         while listening.recv(100) != b"ZRE\x01" + uuid + b"\x00\x00":
             pass  # what was sent before

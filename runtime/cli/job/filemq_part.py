@@ -17,8 +17,7 @@ from specwire.generated import filemq
 from specwire.runtime.cli.job.taps import Taps
 from specwire.runtime.cli.job.workspace import change_files
 from specwire.runtime.filemq import FilemqClient, FilemqServer, Publication
-from specwire.runtime.filemq.codec import Counters
-from specwire.runtime.filemq.events import FileReceived
+from specwire.runtime.filemq.events import Counters, FileReceived
 from specwire.runtime.kernel.log import LogEvent, Refused
 
 SERVER = "filemq-server"

@@ -1,12 +1,12 @@
 """SQLite file of a store: opening, checking, creating, upgrading, and writing with few calls.
 
 The file is in WAL mode. A commit survives the end of the process as soon as SQLite has handed it to
-the operating system (durability ``process``: ``synchronous = NORMAL``), and a loss of power once the
-disk has confirmed it (``full``: ``synchronous = FULL``). `PRAGMA user_version` is the version of the
-schema.
+the operating system (durability ``process``: ``synchronous = NORMAL``), and a loss of power once
+the disk has confirmed it (``full``: ``synchronous = FULL``). `PRAGMA user_version` is the version
+of the schema.
 
-Every call of SQLite releases the interpreter lock, and a thread beside a busy event loop waits up to
-5 ms to get it back. So consecutive rows for one table are written with one multi-row INSERT.
+Every call of SQLite releases the interpreter lock, and a thread beside a busy event loop waits up
+to 5 ms to get it back. So consecutive rows for one table are written with one multi-row INSERT.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ class Schema(msgspec.Struct, frozen=True):
     Attributes:
         version: the `PRAGMA user_version` of a file with these tables; 1 or more.
         statements: each creates a table, an index or a trigger of a new file.
-        upgrades: by older version, a function that brings a file of that version to this one. It runs
-            in a transaction that also sets the new version, and returns other files of that version,
-            which are deleted after the commit.
+        upgrades: by older version, a function that brings a file of that version to this one. It
+            runs in a transaction that also sets the new version, and returns other files of that
+            version, which are deleted after the commit.
     """
 
     version: int
@@ -228,8 +228,8 @@ def _check(connection: sqlite3.Connection, path: Path, schema: Schema, octets: i
 def check_wal(path: Path, octets: int) -> None:
     """Check the header of the WAL, without which SQLite drops all of it silently; raises DamageError.
 
-    SQLite also ends the WAL at the first damaged frame, and cannot tell that from a commit that a kill
-    interrupted: what follows is lost.
+    SQLite also ends the WAL at the first damaged frame, and cannot distinguish that from a commit
+    that a kill interrupted: what follows is lost.
     """
     try:
         with path.with_name(f"{path.name}-wal").open("rb") as file:

@@ -28,9 +28,9 @@ class StoreVersionError(StoreError):
 class StoreLock:
     """Lock on ``PATH-lock``, held from construction until `release`.
 
-    The file remains, and contains the process id of its last holder. The kernel releases an `flock` when
-    the last copy of its descriptor is closed, so forked children close theirs: one that outlives a killed
-    process does not keep the store locked.
+    The file remains, and contains the process id of its last holder. The kernel releases an `flock`
+    when the last copy of its descriptor is closed, so forked children close theirs: one that
+    outlives a killed process does not keep the store locked.
 
     Raises:
         StoreInUseError: another process holds the lock.

@@ -29,7 +29,7 @@ _COMPANIONS = ("-wal", "-shm", "-journal", "")
 
 
 def salvage(path: Path, schema: Schema, fault: str) -> str:
-    """Replace the damaged database at `path`; return one sentence that tells what was kept.
+    """Replace the damaged database at `path`; return one sentence about the rows that were kept.
 
     No other connection may be open, in this process or another.
 

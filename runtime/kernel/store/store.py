@@ -1,21 +1,21 @@
 """Durable writes of one peer, committed by one thread.
 
-`put` queues a *write*: statements that are committed together or not at all, under a number (ticket)
-that grows. Whatever is queued when a commit ends is the next transaction. After each attempt,
-`on_committed(last, failures)` is called on the event loop: every write up to `last` is durable, except
-those in `failures` of this call or an earlier one.
+`put` queues a *write*: statements that are committed together or not at all, under a number
+(ticket) that grows. All writes in the queue when a commit ends are the next transaction. After each
+attempt, `on_committed(last, failures)` is called on the event loop: every write up to `last` is
+durable, except those in `failures` of this call or an earlier one.
 
-What fails:
+Failures:
 
 - A faulty write (a constraint, a value that SQLite does not have) fails alone: the transaction is
-  repeated in halves until the faulty write is one by itself.
+  repeated in halves until the faulty write is alone.
 - While the disk fails (full, EIO, locked by another process), the store *refuses*: a `refusable`
-  write, whose sender can be told "no", fails at once with the reason. Every other write stays in the
+  write, whose sender can handle that, fails at once with the reason. Every other write stays in the
   queue, in order, and is tried again every `probe_s` seconds. The first success ends the refusal.
 - A damaged file is replaced by one with the rows that can still be read (see `salvage`), once.
 
-Nothing else is dropped. Reads run in the same thread, after the writes that were queued before them,
-except those that a failing disk keeps waiting.
+Nothing else is dropped. Reads run in the same thread, after the writes that were queued before
+them, except those that a failing disk keeps waiting.
 
 A commit that failed may be complete in the WAL: SQLite overwrites it there with the next commit of
 the same connection, but a new connection would restore it. So the connection is kept while the disk
@@ -237,7 +237,7 @@ class Store:
     def _run(self) -> None:
         closing = False
         while not closing:
-            for item in self._take():
+            for item in self._dequeue():
                 if item is None:
                     closing = True
                 elif isinstance(item, _Call):
@@ -253,7 +253,7 @@ class Store:
         self._lock.release()
         self._on_loop(_settle, self._ended, None)
 
-    def _take(self) -> list[_Write | _Call | None]:
+    def _dequeue(self) -> list[_Write | _Call | None]:
         """Return what is queued, at most `BATCH`; wait for the first item, or for the next attempt."""
         wait_s = max(0.0, self._retry_at - monotonic()) if self._fault else None
         items: list[_Write | _Call | None] = []

@@ -14,7 +14,7 @@ import msgspec
 
 from specwire import __version__
 from specwire.runtime.capture.counts import TapCounts
-from specwire.runtime.kernel.descriptors import descriptor_limit
+from specwire.runtime.kernel.service import descriptor_limit
 from specwire.runtime.norfab.broker import BrokerEngine
 from specwire.runtime.norfab.durations import Durations
 from specwire.runtime.norfab.serve.counters import Counters

@@ -15,7 +15,7 @@ from specwire.runtime.cli.config_option import configure
 from specwire.runtime.cli.norfab_limits import names_of_limits, read_settings
 from specwire.runtime.cli.readiness import VARIABLE, Readiness
 from specwire.runtime.cli.rekeying import Rekeying
-from specwire.runtime.cli.reloading import Reloading, Take
+from specwire.runtime.cli.reloading import Apply, Reloading
 from specwire.runtime.kernel.settings_sources import Found
 from specwire.runtime.norfab.limits import Settings
 from specwire.runtime.transport.errors import TransportError
@@ -31,11 +31,13 @@ class Server:
         self.taken: dict[str, object] = {}
         self.rereads = 0
         made = configure("filemq.serve", file)
-        takes = {each.parameter: self._take(each.parameter) for each in made.section.settings if each.reload}
+        appliers = {
+            each.parameter: self._take(each.parameter) for each in made.section.settings if each.reload
+        }
         self.reloading = Reloading(
             msgspec.structs.replace(made, fixed=dict.fromkeys(fixed, Found(1))),
             self.lines.append,
-            takes={**takes, "plain": self._refuse},
+            appliers={**appliers, "plain": self._refuse},
             rereads=[self._reread],
         )
 
@@ -46,7 +48,7 @@ class Server:
         self.reloading.reload()
         return self.lines
 
-    def _take(self, name: str) -> Take:
+    def _take(self, name: str) -> Apply:
         def take(value: object) -> None:
             self.taken[name] = value
 
@@ -169,7 +171,7 @@ def test_sighup_is_listened_to_only_where_there_is_something_to_read(file: Path)
                 await asyncio.sleep(0)
         finally:
             asyncio.get_running_loop().remove_signal_handler(signal.SIGHUP)
-        Reloading(configure("norfab.broker", None), print, takes={}).listen()
+        Reloading(configure("norfab.broker", None), print, appliers={}).listen()
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
 
     asyncio.run(asyncio.wait_for(story(), 60))

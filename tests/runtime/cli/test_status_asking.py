@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from specwire.runtime.cli.status_asking import describe_status
-from tests.runtime.kernel.test_log import house
+from tests.runtime.kernel.test_status import house
 
 
 def test_status_as_text() -> None:

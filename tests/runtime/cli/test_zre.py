@@ -72,8 +72,8 @@ def test_settings_are_applied_when_names_are_known() -> None:
     async def story() -> None:
         peer = Unresolved()
         changes, logged = changes_of(peer)
-        changes.takes["evasive_after"](3.0)
-        changes.takes["groups"](("g",))
+        changes.appliers["evasive_after"](3.0)
+        changes.appliers["groups"](("g",))
         await peer.applied.wait()
         assert peer.attempts == [("g",)] * 3
         failure = "not applied yet: tcp://name:1: Name or service not known"
@@ -88,10 +88,10 @@ def test_later_settings_replace_those_not_applied_yet() -> None:
     async def story() -> None:
         peer = Unresolved()
         changes, _ = changes_of(peer)
-        changes.takes["groups"](("first",))
+        changes.appliers["groups"](("first",))
         while not peer.attempts:
             await asyncio.sleep(0)
-        changes.takes["groups"](("second",))
+        changes.appliers["groups"](("second",))
         await peer.applied.wait()
         assert peer.attempts == [("first",), ("second",), ("second",)]
 

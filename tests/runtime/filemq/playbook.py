@@ -32,8 +32,8 @@ from specwire.generated.filemq import (
     Srsly,
     Wat,
 )
+from specwire.runtime.filemq.codec import DIALECTS
 from specwire.runtime.filemq.dialect import Command, Dialect, Role
-from specwire.runtime.filemq.libfilemq import DIALECTS
 
 Protocol = Literal["filemq", "libfilemq"]
 PROTOCOLS: tuple[Protocol, ...] = ("filemq", "libfilemq")

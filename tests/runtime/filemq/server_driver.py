@@ -12,11 +12,21 @@ from typing import Any
 
 from specwire.generated.errors import CodecError
 from specwire.generated.filemq import Cheezburger, Icanhaz, Nom, Ohai
-from specwire.runtime.filemq.catalogue import Change, Entry, Gone, Put, Signature
-from specwire.runtime.filemq.codec import Counters, FilemqCodec
+from specwire.runtime.filemq.catalogue import (
+    Change,
+    CheckPart,
+    Chunk,
+    Entry,
+    Gone,
+    Put,
+    ReadChunk,
+    ReadingState,
+    Signature,
+)
+from specwire.runtime.filemq.codec import FilemqCodec
 from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialect
+from specwire.runtime.filemq.events import Counters
 from specwire.runtime.filemq.peering import Peering
-from specwire.runtime.filemq.requests import CheckPart, Chunk, ReadChunk, ReadingState
 from specwire.runtime.filemq.server import FilesChanged, ServerState, react
 from specwire.runtime.kernel.effects import Ask, AwaitRoom, DropPeer, HostEffect, Log, Send
 from specwire.runtime.kernel.engine import StoryEngine
@@ -102,7 +112,7 @@ class ServerDriver:
         """Present an event."""
         return [*self.engine.handle(event, self.now)]
 
-    def obey(self, *commands: Command, peer: PeerId = PEER, user: str = "") -> list[HostEffect]:
+    def handle(self, *commands: Command, peer: PeerId = PEER, user: str = "") -> list[HostEffect]:
         """Present commands."""
         return [
             effect for command in commands for effect in self.present(MessageReceived(peer, command, user))
@@ -114,7 +124,7 @@ class ServerDriver:
             commands = self._codec.decode(peer, frames)
         except CodecError as error:
             return self.present(MessageMalformed(peer, error, user))
-        return self.obey(*commands, peer=peer, user=user)
+        return self.handle(*commands, peer=peer, user=user)
 
     def change(self, *changes: Change) -> list[HostEffect]:
         """Present changes of a publication."""
@@ -204,10 +214,10 @@ def peered(
 
 def connect(driver: ServerDriver, *, path: str | None = "/", credit: int = 1000, peer: PeerId = PEER) -> None:
     """Open a client's peering, subscribe it to `path`, and give it credit."""
-    driver.obey(Ohai(), peer=peer)
+    driver.handle(Ohai(), peer=peer)
     if path is not None:
-        driver.obey(subscription(path), peer=peer)
-    driver.obey(Nom(credit=credit), peer=peer)
+        driver.handle(subscription(path), peer=peer)
+    driver.handle(Nom(credit=credit), peer=peer)
 
 
 # ---- what effects say

@@ -13,8 +13,8 @@ import pytest
 
 from specwire.runtime.filemq import FilemqServer, Publication
 from specwire.runtime.filemq.catalogue import Put
-from specwire.runtime.filemq.digests import AbandonedError, digest_file
 from specwire.runtime.filemq.digeststore import DigestStore
+from specwire.runtime.filemq.reading import AbandonedError, digest_file
 
 TIMEOUT_S = 60.0
 LONG_AGO_S = 1_000_000_000

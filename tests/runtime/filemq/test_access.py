@@ -19,9 +19,10 @@ from specwire.runtime.filemq.access import (
     judge_by,
     load_clients,
     load_passwords,
+    read_client_security,
+    read_server_security,
 )
 from specwire.runtime.filemq.catalogue import Put
-from specwire.runtime.filemq.credentials import read_client_security, read_server_security
 from specwire.runtime.filemq.events import FilePublished, PeerClosed
 from specwire.runtime.filemq.server import allow_all
 from specwire.runtime.kernel.effects import CancelAsk

@@ -22,7 +22,7 @@ from specwire.generated.filemq import (
     Srsly,
     Wat,
 )
-from specwire.runtime.filemq.client import NEVER_ANSWERED, Phase
+from specwire.runtime.filemq.client import NEVER_ANSWERED
 from specwire.runtime.filemq.connection import MAX_BACKLOG
 from specwire.runtime.filemq.dialect import CacheRules, Command
 from specwire.runtime.filemq.diskwork import (
@@ -56,6 +56,7 @@ from specwire.runtime.filemq.events import (
     PeerOpened,
     Subscribed,
 )
+from specwire.runtime.filemq.status import Phase
 from specwire.runtime.kernel.effects import Ask, Connect, DropPeer, Log, PauseReceiving, Return, Send, Stop
 from specwire.runtime.kernel.events import (
     Answered,
@@ -292,8 +293,8 @@ def test_file_that_became_empty_while_it_was_sent() -> None:
 @pytest.mark.parametrize(
     ("second", "reason"),
     [
-        (chunk(1, "/f", 4, b"x", size=9), "goes on at offset 4, not at 3"),
-        (chunk(1, "/f", 2, b"x", size=9), "goes on at offset 2, not at 3"),
+        (chunk(1, "/f", 4, b"x", size=9), "continues at offset 4, not at 3"),
+        (chunk(1, "/f", 2, b"x", size=9), "continues at offset 2, not at 3"),
         (chunk(1, "/f", 3, b"", size=9), "ends after 3 of 9 octets"),
         (chunk(1, "/f", 3, b"1234567", size=9), "is longer than the 9 octets announced"),
     ],

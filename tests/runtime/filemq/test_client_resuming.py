@@ -15,7 +15,7 @@ from specwire.generated.filemq import (
     Srsly,
     Wat,
 )
-from specwire.runtime.filemq.client import Phase
+from specwire.runtime.filemq.codec import DIALECTS
 from specwire.runtime.filemq.dialect import Command
 from specwire.runtime.filemq.diskwork import (
     CompleteFile,
@@ -30,8 +30,8 @@ from specwire.runtime.filemq.diskwork import (
     WriteChunk,
 )
 from specwire.runtime.filemq.events import FileResumed, PeerClosed
-from specwire.runtime.filemq.libfilemq import DIALECTS
 from specwire.runtime.filemq.resync import RESUME_FROM_OCTETS
+from specwire.runtime.filemq.status import Phase
 from specwire.runtime.kernel.effects import HostEffect, Log, Send
 from specwire.runtime.kernel.log import Refused
 from tests.runtime.filemq.client_desk import Actions, ClientDesk, connects, disk, sent, told
@@ -327,7 +327,7 @@ def test_error_to_the_request_for_the_rest_costs_the_part_and_nothing_else(error
     desk.receive(IcanhazOk(), 0.0)
     actions = desk.receive(error, 0.0)
     assert disk(actions) == [DiscardFile(1, "/p/large")]
-    assert told(actions) == [PeerClosed("server", "the server does not go on with a file: no", False)]
+    assert told(actions) == [PeerClosed("server", "the server does not continue a file: no", False)]
     assert desk.paths == ("/p",)
     assert desk.phase is Phase.WAITING
 

@@ -28,8 +28,8 @@ from specwire.generated.filemq import (
     Operation,
     Rtfm,
 )
-from specwire.runtime.filemq.client import ClientEngine, Phase
-from specwire.runtime.filemq.codec import Counters, FilemqCodec
+from specwire.runtime.filemq.client import ClientEngine
+from specwire.runtime.filemq.codec import FilemqCodec
 from specwire.runtime.filemq.connection import ClientOptions
 from specwire.runtime.filemq.dialect import FILEMQ, Command
 from specwire.runtime.filemq.diskwork import (
@@ -51,7 +51,8 @@ from specwire.runtime.filemq.diskwork import (
     WriteChunk,
     Wrote,
 )
-from specwire.runtime.filemq.events import FileResumed, PeerClosed
+from specwire.runtime.filemq.events import Counters, FileResumed, PeerClosed
+from specwire.runtime.filemq.status import Phase
 from specwire.runtime.kernel.effects import HostEffect, Send, Stop
 from specwire.runtime.kernel.events import (
     Called,

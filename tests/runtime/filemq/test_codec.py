@@ -6,9 +6,9 @@ import pytest
 
 from specwire.generated import filemq, libfilemq
 from specwire.generated.errors import DecodeError
-from specwire.runtime.filemq.codec import Counters, FilemqCodec
+from specwire.runtime.filemq.codec import DIALECTS, LIBFILEMQ, FilemqCodec
 from specwire.runtime.filemq.dialect import FILEMQ
-from specwire.runtime.filemq.libfilemq import DIALECTS, LIBFILEMQ
+from specwire.runtime.filemq.events import Counters
 from specwire.runtime.kernel.events import PeerId
 
 PEER = PeerId("server-1")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import cast
 
+import msgspec
 import pytest
 
 from specwire.generated import filemq
 from specwire.generated.filemq import Cheezburger, Icanhaz, Ohai, Rtfm, Srsly, Wat
-from specwire.runtime.filemq.codec import Counters
 from specwire.runtime.filemq.events import (
+    Counters,
     FileDeleted,
     FileReceived,
     FileResumed,
@@ -27,9 +28,9 @@ from tests.runtime.filemq.server_driver import PRUNE, RESYNC
 def test_errors_are_counted_by_direction() -> None:
     """SRSLY, RTFM and WAT."""
     counters = Counters()
-    counters.count_command_out(Srsly(reason="no"))
+    counters.count_command(Srsly(reason="no"), counters.commands_out)
     for command in (Rtfm(reason=""), Wat(reason=""), Ohai()):
-        counters.count_command_in(command)
+        counters.count_command(command, counters.commands_in)
     assert (counters.errors_sent(), counters.errors_received()) == (1, 2)
 
 
@@ -38,9 +39,9 @@ def test_resyncs_are_counted_on_both_sides() -> None:
     counters = Counters()
     part = Icanhaz(path="/", options=(), cache=())
     last = Icanhaz(path="/", options=(RESYNC, PRUNE), cache=())
-    counters.count_command_in(part)
-    counters.count_command_in(last)
-    counters.count_command_out(last)
+    counters.count_command(part, counters.commands_in)
+    counters.count_command(last, counters.commands_in)
+    counters.count_command(last, counters.commands_out)
     assert counters.resyncs == 2
 
 
@@ -48,9 +49,8 @@ def test_content_is_counted_in_chunks() -> None:
     """An empty chunk ends a file, and is none."""
     counters = Counters()
     for offset, octets in ((0, b"345"), (3, b"")):
-        counters.count_command_in(
-            Cheezburger(sequence=0, operation=1, filename="/a", offset=offset, headers=(), chunk=octets)
-        )
+        chunk = Cheezburger(sequence=0, operation=1, filename="/a", offset=offset, headers=(), chunk=octets)
+        counters.count_command(chunk, counters.commands_in)
     assert (counters.chunks, counters.content_octets) == (1, 3)
     assert counters.commands_in == {"CHEEZBURGER": 2}
 
@@ -72,7 +72,7 @@ def test_events_are_counted(event: LogEvent, counts: dict[str, int]) -> None:
     """Each by what has happened; progress is nothing new."""
     counters = Counters()
     counters.count_event(event)
-    assert {name: n for name, n in counters.to_dict().items() if n} == counts
+    assert {name: n for name, n in msgspec.structs.asdict(counters).items() if n} == counts
 
 
 class CountedHost:
@@ -89,7 +89,6 @@ class CountedHost:
             paused=False,
             connections=0,
             pending_effects=0,
-            pending_commits=0,
             messages_in=self._messages_in,
             messages_out=2,
             octets_in=30,
@@ -106,12 +105,12 @@ def counted(host: CountedHost) -> Host:
 def test_messages_are_those_of_all_hosts() -> None:
     """A server that was stopped and started counts on; the counts of a moment do not change."""
     counters = Counters()
-    counters.count_command_in(Ohai())
+    counters.count_command(Ohai(), counters.commands_in)
     assert counters.with_host(None) == Counters(commands_in={"OHAI": 1})
     assert counters.with_host(counted(CountedHost(1, was_started=False))).messages_in == 0
     counters.add_host(counted(CountedHost(10)))
     now = counters.with_host(counted(CountedHost(1)))
-    counters.count_command_in(filemq.Hugz())
+    counters.count_command(filemq.Hugz(), counters.commands_in)
     counters.count_event(FileDeleted("/a"))
     assert now == Counters(
         messages_in=11,
@@ -126,5 +125,5 @@ def test_messages_are_those_of_all_hosts() -> None:
 def test_two_peers_share_no_counts() -> None:
     """The dictionaries are not those of the class."""
     counters, others = Counters(), Counters()
-    counters.count_command_in(Ohai())
+    counters.count_command(Ohai(), counters.commands_in)
     assert others.commands_in == {}

@@ -25,7 +25,7 @@ def test_half_of_the_files_or_a_thousand_may_go_and_ten_always() -> None:
     for held, most in ((10, 10), (12, 10), (100, 50), (5000, 1000)):
         limited = limit()
         assert delete(limited, held, held) == most
-        assert len(limited.take_back()) == most
+        assert len(limited.undo()) == most
 
 
 def test_deletions_are_added_up_within_the_window() -> None:

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from specwire.runtime.filemq import digeststore, index
 from specwire.runtime.filemq.catalogue import Change, Gone, Put, Signature
-from specwire.runtime.filemq.digests import Digest, digest_file, new_sha1, time_step_ns
 from specwire.runtime.filemq.digeststore import NAME, DigestStore
 from specwire.runtime.filemq.publication import Publication
+from specwire.runtime.filemq.reading import Digest, digest_file, new_sha1, time_step_ns
 from specwire.runtime.kernel.store.database import BUSY_S
 from specwire.runtime.kernel.store.lock import StoreLock
 
@@ -182,7 +182,7 @@ def test_fresh_digest_is_not_kept(source: Path, cache: Path, reads: Reads) -> No
     later = (source / "a").stat().st_mtime_ns + 60 * 10**9
     os.utime(source / "a", ns=(later, later))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("specwire.runtime.filemq.digests.time.time_ns", lambda: later + 1)
+        patch.setattr("specwire.runtime.filemq.reading.time.time_ns", lambda: later + 1)
         scan(source, cache)
     assert reads.take() == 3
     assert scan(source, cache) == expected(source)
@@ -199,7 +199,7 @@ def test_moved_clock(source: Path, cache: Path, reads: Reads, shift_ns: int) -> 
     write(source / "b c" / "d", b"changed")
     now = time.time()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("specwire.runtime.filemq.digests.time.time_ns", lambda: int(now * 1e9) + shift_ns)
+        patch.setattr("specwire.runtime.filemq.reading.time.time_ns", lambda: int(now * 1e9) + shift_ns)
         assert scan(source, cache) == expected(source)
         assert reads.take() == 1
         assert scan(source, cache) == expected(source)

@@ -25,9 +25,9 @@ def batches(orders: Sequence[DiskAction]) -> list[int]:
     """Return the sizes of the batches of orders that have gathered; each order is in one of them, in order."""
     queue, taken = DiskQueue(), list[tuple[DiskAction, ...]]()
     for order in orders:
-        queue.order(order)
-    while (batch := queue.take_batch(gather=False)) is not None:
-        assert queue.take_batch(gather=False) is None, "one at a time"
+        queue.add(order)
+    while (batch := queue.next_batch(gather=False)) is not None:
+        assert queue.next_batch(gather=False) is None, "one at a time"
         taken.append(batch.orders)
         queue.end_batch(pending=False)
     assert [order for batch in taken for order in batch] == [*orders]
@@ -47,11 +47,11 @@ def test_many_small_orders_come_in_batches_of_a_number() -> None:
 def test_missing_outcomes_are_asked_for_with_an_empty_batch() -> None:
     """The disk is still busy with a file when nothing else is ordered."""
     queue = DiskQueue()
-    queue.order(DeleteFile(1, "/a"))
-    assert queue.take_batch(gather=False) == DiskBatch((DeleteFile(1, "/a"),))
+    queue.add(DeleteFile(1, "/a"))
+    assert queue.next_batch(gather=False) == DiskBatch((DeleteFile(1, "/a"),))
     queue.end_batch(pending=True)
     assert (queue.is_ready, queue.is_idle) == (True, False)
-    assert queue.take_batch(gather=False) == DiskBatch(())
+    assert queue.next_batch(gather=False) == DiskBatch(())
     queue.end_batch(pending=False)
     assert (queue.is_ready, queue.is_idle) == (False, True)
 
@@ -59,8 +59,8 @@ def test_missing_outcomes_are_asked_for_with_an_empty_batch() -> None:
 def test_after_a_fault_nothing_is_left() -> None:
     queue = DiskQueue()
     for name in ("/a", "/b"):
-        queue.order(DeleteFile(1, name))
-        queue.take_batch(gather=False)
+        queue.add(DeleteFile(1, name))
+        queue.next_batch(gather=False)
     queue.fail()
     assert queue.is_idle
 

@@ -33,6 +33,7 @@ from specwire.runtime.filemq.names import fault_in_entry
 from specwire.runtime.filemq.policy import InboxRules, PublicationRules
 from specwire.runtime.filemq.publication import Publication
 from tests.examples import examples
+from tests.runtime.filemq.inboxes import perform
 
 NOTHING = hashlib.sha1(b"", usedforsecurity=False).hexdigest().upper()
 
@@ -177,11 +178,11 @@ def inbox(tmp_path: Path) -> Iterator[Inbox]:
 
 
 def receive(inbox: Inbox, name: str, mode: int | None = None) -> list[Outcome]:
-    return inbox.perform(CompleteFile(1, name, 0, NOTHING, mode))
+    return perform(inbox, CompleteFile(1, name, 0, NOTHING, mode))
 
 
 def held(inbox: Inbox) -> dict[str, str]:
-    [outcome] = inbox.perform(ListHeld(1, "/"))
+    [outcome] = perform(inbox, ListHeld(1, "/"))
     assert isinstance(outcome, Held)
     return outcome.digests
 
@@ -190,18 +191,18 @@ def test_folder_is_created_and_deleted(inbox: Inbox) -> None:
     assert receive(inbox, "/d/e/", 0o4750) == [Stored(1, "/d/e/", 0, NOTHING, verified=True)]
     assert (inbox.folder / "d/e").stat().st_mode & 0o7777 == 0o750
     assert held(inbox) == {"/d/e/": NOTHING}
-    assert inbox.perform(CheckInbox(1)) == [Checked(1, repair=False)]
-    assert inbox.perform(DeleteFile(1, "/d/e/")) == [Deleted(1, "/d/e/")]
+    assert perform(inbox, CheckInbox(1)) == [Checked(1, repair=False)]
+    assert perform(inbox, DeleteFile(1, "/d/e/")) == [Deleted(1, "/d/e/")]
     assert not (inbox.folder / "d").exists()
     assert held(inbox) == {}
-    assert inbox.perform(DeleteFile(1, "/d/e/")) == []
+    assert perform(inbox, DeleteFile(1, "/d/e/")) == []
 
 
 def test_folder_with_files_is_not_deleted(inbox: Inbox) -> None:
     receive(inbox, "/d/")
     receive(inbox, "/d/file")
     assert held(inbox) == {"/d/": NOTHING, "/d/file": NOTHING}
-    assert inbox.perform(DeleteFile(1, "/d/")) == []
+    assert perform(inbox, DeleteFile(1, "/d/")) == []
     assert held(inbox) == {"/d/file": NOTHING}
 
 
@@ -209,7 +210,7 @@ def test_folder_that_the_user_deletes_is_sent_again(inbox: Inbox) -> None:
     receive(inbox, "/d/")
     (inbox.folder / "d").rmdir()
     assert held(inbox) == {}
-    assert inbox.perform(CheckInbox(1)) == [Checked(1, repair=True)]
+    assert perform(inbox, CheckInbox(1)) == [Checked(1, repair=True)]
     receive(inbox, "/d/")
     assert held(inbox) == {"/d/": NOTHING}
 
@@ -217,7 +218,7 @@ def test_folder_that_the_user_deletes_is_sent_again(inbox: Inbox) -> None:
 def test_folder_of_the_user_is_neither_listed_nor_deleted(inbox: Inbox) -> None:
     (inbox.folder / "mine").mkdir()
     assert held(inbox) == {}
-    assert inbox.perform(DeleteFile(1, "/mine/")) == []
+    assert perform(inbox, DeleteFile(1, "/mine/")) == []
     assert (inbox.folder / "mine").is_dir()
 
 
@@ -233,7 +234,7 @@ def test_folder_in_an_impossible_place_is_refused(inbox: Inbox, name: str) -> No
 def test_files_before_an_impossible_folder_are_reported(inbox: Inbox) -> None:
     (inbox.folder / "link").symlink_to("/tmp")
     file = CompleteFile(1, "/a", 0, NOTHING)
-    stored, failed = inbox.perform_all([file, CompleteFile(1, "/link/", 0, NOTHING)])
+    stored, failed = perform(inbox, file, CompleteFile(1, "/link/", 0, NOTHING))
     assert stored == Stored(1, "/a", 0, NOTHING, verified=True)
     assert isinstance(failed, Failed)
 
@@ -242,9 +243,9 @@ def test_folder_is_requested_again_when_its_place_is_free(inbox: Inbox) -> None:
     file = inbox.folder / "d"
     file.write_bytes(b"")
     receive(inbox, "/d/")
-    assert inbox.perform(CheckInbox(1)) == [Checked(1, repair=False)]
+    assert perform(inbox, CheckInbox(1)) == [Checked(1, repair=False)]
     file.unlink()
-    assert inbox.perform(CheckInbox(1)) == [Checked(1, repair=True)]
+    assert perform(inbox, CheckInbox(1)) == [Checked(1, repair=True)]
     receive(inbox, "/d/")
     assert held(inbox) == {"/d/": NOTHING}
 

@@ -88,9 +88,9 @@ class Server:
         """Play effects out."""
         self.sent += sent(self.driver.play_out(effects))
 
-    def obey(self, command: Command) -> None:
+    def handle(self, command: Command) -> None:
         """Present a command."""
-        self.perform(self.driver.obey(command))
+        self.perform(self.driver.handle(command))
 
     def content(self) -> int:
         return sum(len(command.chunk) for command in self.sent if isinstance(command, Cheezburger))
@@ -100,11 +100,11 @@ class Server:
 def test_content_never_exceeds_the_credit(credits: list[int], chunk_octets: int) -> None:
     """After any sequence of NOM exactly the credit, or everything there is, has been sent."""
     server = Server(chunk_octets)
-    server.obey(Ohai())
-    server.obey(subscription("/", (("RESYNC", "1"),)))
+    server.handle(Ohai())
+    server.handle(subscription("/", (("RESYNC", "1"),)))
     granted = 0
     for credit in credits:
-        server.obey(Nom(credit=credit))
+        server.handle(Nom(credit=credit))
         granted += credit
         assert server.content() == min(granted, sum(FILES.values()))
         assert server.driver.credit() == granted - server.content()
@@ -116,7 +116,7 @@ def test_credit_never_wraps(credits: list[int]) -> None:
     driver = peered(path=None, credit=0)
     total = 0
     for credit in credits:
-        commands = sent(driver.obey(Nom(credit=credit)))
+        commands = sent(driver.handle(Nom(credit=credit)))
         total += credit
         if total >= 2**64:
             assert isinstance(commands[0], Srsly)
@@ -165,7 +165,7 @@ def test_ticks_between_commands_change_nothing(data: st.DataObject) -> None:
     def play(ticks: list[int]) -> tuple[list[Command], int]:
         server = Server()
         for command, count in zip(story, ticks, strict=True):
-            server.obey(command)
+            server.handle(command)
             for _ in range(count):
                 server.perform(server.driver.tick(server.driver.now + 1.0))
         commands: list[Command] = [command for command in server.sent if not isinstance(command, Hugz)]
@@ -223,7 +223,7 @@ def test_two_engines_transfer_everything(data: st.DataObject, window_octets: int
             case "up":
                 command = to_server.pop(0)
                 granted += command.credit if isinstance(command, Nom) else 0
-                server.obey(command)
+                server.handle(command)
             case "down":
                 command = server.sent.pop(0)
                 arrived += len(command.chunk) if isinstance(command, Cheezburger) else 0

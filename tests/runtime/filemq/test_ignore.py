@@ -25,11 +25,12 @@ from specwire.runtime.filemq.diskwork import (
     WriteChunk,
     Wrote,
 )
-from specwire.runtime.filemq.ignore import IgnoreRule, check_pattern
 from specwire.runtime.filemq.inbox import Inbox
 from specwire.runtime.filemq.inotify import WatchedTree
+from specwire.runtime.filemq.names import IgnoreRule, check_pattern
 from specwire.runtime.filemq.policy import InboxRules, PublicationRules
 from specwire.runtime.filemq.publication import Publication
+from tests.runtime.filemq.inboxes import perform
 
 LONG_AGO_NS = 10**18
 
@@ -182,7 +183,7 @@ def send(inbox: Inbox, name: str, content: bytes) -> list[Outcome]:
         WriteChunk(1, name, half, content[half:]),
         CompleteFile(1, name, len(content), None),
     ]
-    return [outcome for outcome in inbox.perform_all(pieces) if not isinstance(outcome, Wrote)]
+    return [outcome for outcome in perform(inbox, *pieces) if not isinstance(outcome, Wrote)]
 
 
 @contextmanager
@@ -202,7 +203,7 @@ def test_ignored_files_are_not_received(tmp_path: Path) -> None:
         assert send(inbox, "/pub/empty.tmp", b"") == []
         [stored] = send(inbox, "/pub/b", b"1234")
         assert isinstance(stored, Stored)
-        wrote = inbox.perform_all([WriteChunk(1, "/a.tmp", 0, b"12"), DeleteFile(1, "/a.tmp")])
+        wrote = perform(inbox, WriteChunk(1, "/a.tmp", 0, b"12"), DeleteFile(1, "/a.tmp"))
         assert wrote == [Wrote(1, 2)], "credit is given for octets that are dropped"
     assert [str(path.relative_to(tmp_path)) for path in tmp_path.glob("pub/**/*")] == ["pub/b"]
 
@@ -213,9 +214,9 @@ def test_ignored_files_are_not_deleted_or_repaired(tmp_path: Path) -> None:
             send(inbox, name, b"1234")
     with opened_inbox(tmp_path, "*.tmp") as inbox:
         (tmp_path / "edited.tmp").write_bytes(b"by the user")
-        assert inbox.perform(CheckInbox(1)) == [Checked(1, repair=False)]
-        assert inbox.perform(DeleteFile(1, "/kept.tmp")) == []
-        inbox.perform(DeleteFile(1, "/b"))
+        assert perform(inbox, CheckInbox(1)) == [Checked(1, repair=False)]
+        assert perform(inbox, DeleteFile(1, "/kept.tmp")) == []
+        perform(inbox, DeleteFile(1, "/b"))
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["edited.tmp", "kept.tmp"]
 
 
@@ -225,8 +226,8 @@ def test_withheld_deletions_of_ignored_files_are_not_performed(tmp_path: Path) -
         for name in names:
             send(inbox, name, name.encode())
         for name in names:
-            inbox.perform(DeleteFile(1, name))
+            perform(inbox, DeleteFile(1, name))
         assert inbox.withheld == 12
     with opened_inbox(tmp_path, "*.tmp") as inbox:
-        assert inbox.perform(AcceptDeletions(1)) == []
+        assert perform(inbox, AcceptDeletions(1)) == []
     assert len([path for path in tmp_path.iterdir() if path.is_file()]) == 12

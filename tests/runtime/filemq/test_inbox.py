@@ -35,6 +35,7 @@ from specwire.runtime.filemq.inbox import Inbox, InboxError
 from specwire.runtime.filemq.journal import Journal, Record
 from specwire.runtime.filemq.policy import InboxRules
 from tests.examples import examples
+from tests.runtime.filemq.inboxes import perform
 
 HIDDEN = ".specwire-inbox"
 RECORD = Record("A" * 40, Signature(0, 0, 0), received=True)
@@ -56,8 +57,8 @@ def receive(inbox: Inbox, name: str, content: bytes, *, digest: str | None = Non
     """Receive one file in chunks of 4 octets; return what is not `Wrote`."""
     outcomes: list[Outcome] = []
     for offset in range(0, len(content), 4):
-        outcomes += inbox.perform(WriteChunk(1, name, offset, content[offset : offset + 4]))
-    outcomes += inbox.perform(CompleteFile(1, name, len(content), digest or sha1(content)))
+        outcomes += perform(inbox, WriteChunk(1, name, offset, content[offset : offset + 4]))
+    outcomes += perform(inbox, CompleteFile(1, name, len(content), digest or sha1(content)))
     return [outcome for outcome in outcomes if not isinstance(outcome, Wrote)]
 
 
@@ -84,7 +85,7 @@ def test_file_is_stored_under_its_full_path(inbox: Inbox, name: str, content: by
 
 def test_nothing_is_visible_before_the_file_is_complete(inbox: Inbox) -> None:
     receive(inbox, "/a", b"old content")
-    inbox.perform(WriteChunk(1, "/a", 0, b"new"))
+    perform(inbox, WriteChunk(1, "/a", 0, b"new"))
     assert visible(inbox.folder) == {"a": b"old content"}
 
 
@@ -95,7 +96,7 @@ def test_shorter_version_leaves_no_tail(inbox: Inbox) -> None:
 
 
 def test_file_begun_again_is_not_mixed(inbox: Inbox) -> None:
-    inbox.perform(WriteChunk(1, "/a", 0, b"first version"))
+    perform(inbox, WriteChunk(1, "/a", 0, b"first version"))
     assert receive(inbox, "/a", b"second")[0] == Stored(1, "/a", 6, sha1(b"second"), True)
 
 
@@ -107,18 +108,18 @@ def test_wrong_digest_is_refused_and_may_be_sent_again(inbox: Inbox) -> None:
 
 
 def test_wrong_size_is_refused(inbox: Inbox) -> None:
-    inbox.perform(WriteChunk(1, "/a", 0, b"abc"))
-    assert reason(inbox.perform(CompleteFile(1, "/a", 5, None))) == ("was not received whole", True)
+    perform(inbox, WriteChunk(1, "/a", 0, b"abc"))
+    assert reason(perform(inbox, CompleteFile(1, "/a", 5, None))) == ("was not received whole", True)
 
 
 def test_file_without_announced_digest_is_unverified(inbox: Inbox) -> None:
-    inbox.perform(WriteChunk(1, "/a", 0, b"abc"))
-    assert inbox.perform(CompleteFile(1, "/a", 3, None)) == [Stored(1, "/a", 3, sha1(b"abc"), False)]
+    perform(inbox, WriteChunk(1, "/a", 0, b"abc"))
+    assert perform(inbox, CompleteFile(1, "/a", 3, None)) == [Stored(1, "/a", 3, sha1(b"abc"), False)]
 
 
 def test_discarded_file_leaves_nothing(inbox: Inbox) -> None:
-    inbox.perform(WriteChunk(1, "/a", 0, b"abc"))
-    assert inbox.perform(DiscardFile(1, "/a")) == []
+    perform(inbox, WriteChunk(1, "/a", 0, b"abc"))
+    assert perform(inbox, DiscardFile(1, "/a")) == []
     assert [path.name for path in inbox.folder.rglob("*") if path.is_file()] == ["journal"]
 
 
@@ -150,7 +151,7 @@ def test_files_of_a_batch_are_on_the_disk_before_any_is_in_its_place(
     monkeypatch.setattr(placing, "sync_file", sync_file)
     inbox = Inbox(tmp_path)
     inbox.open()
-    outcomes = inbox.perform_all(pieces("/a", "/b", "/d/c"))
+    outcomes = perform(inbox, *pieces("/a", "/b", "/d/c"))
     inbox.close()
     assert sorted(synced) == [(b"/a", {}), (b"/b", {}), (b"/d/c", {})]
     assert [outcome for outcome in outcomes if not isinstance(outcome, Wrote)] == [
@@ -169,12 +170,12 @@ def stored(*names: str) -> list[Outcome]:
 def test_the_next_batch_is_written_while_the_disk_is_busy_with_the_last(tmp_path: Path) -> None:
     inbox = Inbox(tmp_path)
     inbox.open()
-    assert inbox.perform_some(pieces("/a", "/b")) == [Wrote(1, 2), Wrote(1, 2)]
+    assert inbox.perform(pieces("/a", "/b")) == [Wrote(1, 2), Wrote(1, 2)]
     assert inbox.pending
     assert visible(tmp_path) == {}
-    assert inbox.perform_some(pieces("/c")) == [Wrote(1, 2), *stored("/a", "/b")]
+    assert inbox.perform(pieces("/c")) == [Wrote(1, 2), *stored("/a", "/b")]
     assert visible(tmp_path) == {"a": b"/a", "b": b"/b"}
-    assert inbox.perform_some([]) == stored("/c")
+    assert inbox.perform([]) == stored("/c")
     assert not inbox.pending
     inbox.close()
 
@@ -182,10 +183,10 @@ def test_the_next_batch_is_written_while_the_disk_is_busy_with_the_last(tmp_path
 def test_what_the_disk_is_busy_with_is_in_its_place_before_it_is_listed_or_deleted(tmp_path: Path) -> None:
     inbox = Inbox(tmp_path)
     inbox.open()
-    inbox.perform_some(pieces("/a", "/b"))
-    assert inbox.perform_some([DeleteFile(1, "/a")]) == [*stored("/a", "/b"), Deleted(1, "/a")]
-    inbox.perform_some(pieces("/c"))
-    assert inbox.perform_some([ListHeld(1, "/")]) == [
+    inbox.perform(pieces("/a", "/b"))
+    assert inbox.perform([DeleteFile(1, "/a")]) == [*stored("/a", "/b"), Deleted(1, "/a")]
+    inbox.perform(pieces("/c"))
+    assert inbox.perform([ListHeld(1, "/")]) == [
         *stored("/c"),
         Held(1, "/", {"/b": sha1(b"/b"), "/c": sha1(b"/c")}),
     ]
@@ -195,7 +196,7 @@ def test_what_the_disk_is_busy_with_is_in_its_place_before_it_is_listed_or_delet
 def test_what_the_disk_is_busy_with_at_the_end_is_thrown_away(tmp_path: Path) -> None:
     inbox = Inbox(tmp_path)
     inbox.open()
-    inbox.perform_some(pieces("/a"))
+    inbox.perform(pieces("/a"))
     inbox.close()
     assert visible(tmp_path) == {}
     assert os.listdir(tmp_path / HIDDEN) == ["journal"]
@@ -212,16 +213,16 @@ def test_where_the_journal_has_no_room_no_file_of_the_batch_is_in_its_place(
     inbox.open()
     with monkeypatch.context() as patch:
         patch.setattr(Journal, "_append", append)
-        outcomes = inbox.perform_all(pieces("/a", "/b"))
+        outcomes = perform(inbox, *pieces("/a", "/b"))
     assert outcomes[2:] == [Failed(1, "/a", "no room", True), Failed(1, "/b", "no room", True)]
     assert visible(tmp_path) == {}
-    assert inbox.perform_all(pieces("/a", "/b"))[2:] == stored("/a", "/b")
+    assert perform(inbox, *pieces("/a", "/b"))[2:] == stored("/a", "/b")
     inbox.close()
 
 
 def test_folder_that_goes_within_a_batch_is_walked_to_again(inbox: Inbox) -> None:
     """With its last file; and the next one makes it anew."""
-    outcomes = inbox.perform_all([*pieces("/d/a"), DeleteFile(1, "/d/a"), *pieces("/d/b", "/e/f/c", "/d/g")])
+    outcomes = perform(inbox, *pieces("/d/a"), DeleteFile(1, "/d/a"), *pieces("/d/b", "/e/f/c", "/d/g"))
     assert [outcome for outcome in outcomes if not isinstance(outcome, Wrote)] == [
         *stored("/d/a"),
         Deleted(1, "/d/a"),
@@ -232,7 +233,7 @@ def test_folder_that_goes_within_a_batch_is_walked_to_again(inbox: Inbox) -> Non
 
 def test_work_of_a_batch_is_done_in_order(inbox: Inbox) -> None:
     orders = [*pieces("/a", "/b"), DeleteFile(1, "/a"), ListHeld(1, "/"), *pieces("/a/c")]
-    outcomes = inbox.perform_all(orders)
+    outcomes = perform(inbox, *orders)
     assert [outcome for outcome in outcomes if not isinstance(outcome, Wrote)] == [
         Stored(1, "/a", 2, sha1(b"/a"), True),
         Stored(1, "/b", 2, sha1(b"/b"), True),
@@ -245,15 +246,15 @@ def test_work_of_a_batch_is_done_in_order(inbox: Inbox) -> None:
 def test_batch_of_any_length_is_stored(inbox: Inbox) -> None:
     """More files than may be open at once."""
     names = [f"/{number}" for number in range(1100)]
-    inbox.perform_all(pieces(*names))
+    perform(inbox, *pieces(*names))
     assert visible(inbox.folder) == {name[1:]: name.encode() for name in names}
 
 
 def test_large_chunks_are_digested_as_they_are_written(inbox: Inbox) -> None:
     first, second = os.urandom(1 << 20), os.urandom((1 << 20) + 1)
-    inbox.perform_all([WriteChunk(1, "/a", 0, first), WriteChunk(1, "/a", len(first), second)])
+    perform(inbox, WriteChunk(1, "/a", 0, first), WriteChunk(1, "/a", len(first), second))
     whole = first + second
-    assert inbox.perform(CompleteFile(1, "/a", len(whole), None)) == [
+    assert perform(inbox, CompleteFile(1, "/a", len(whole), None)) == [
         Stored(1, "/a", len(whole), sha1(whole), False)
     ]
 
@@ -265,7 +266,7 @@ def test_what_a_kill_left_behind_is_removed(tmp_path: Path) -> None:
         (tmp_path / HIDDEN / leaf).write_bytes(b"half")
     inbox = Inbox(tmp_path, sync=False)
     inbox.open()
-    inbox.perform_all(pieces("/a"))
+    perform(inbox, *pieces("/a"))
     inbox.close()
     assert os.listdir(tmp_path / HIDDEN) == ["journal"]
     assert visible(tmp_path) == {"a": b"/a"}
@@ -287,21 +288,21 @@ def test_symbolic_link_on_the_way_is_refused(inbox: Inbox, outside: Path) -> Non
     text, again = reason(receive(inbox, "/link/new", b"content"))
     assert text == "leads through 'link', which is a symbolic link"
     assert not again
-    assert reason(inbox.perform(DeleteFile(1, "/link/precious")))[0] == text
+    assert reason(perform(inbox, DeleteFile(1, "/link/precious")))[0] == text
     assert visible(outside) == {"precious": b"precious"}
 
 
 def test_symbolic_link_in_the_place_of_a_file_is_refused(inbox: Inbox, outside: Path) -> None:
     (inbox.folder / "link").symlink_to(outside / "precious")
     assert reason(receive(inbox, "/link", b"content")) == ("is a symbolic link here", False)
-    assert reason(inbox.perform(DeleteFile(1, "/link"))) == ("is a symbolic link here", False)
+    assert reason(perform(inbox, DeleteFile(1, "/link"))) == ("is a symbolic link here", False)
     assert visible(outside) == {"precious": b"precious"}
 
 
 def test_link_that_appears_while_a_file_is_received_is_refused(inbox: Inbox, outside: Path) -> None:
-    inbox.perform(WriteChunk(1, "/d/new", 0, b"abc"))
+    perform(inbox, WriteChunk(1, "/d/new", 0, b"abc"))
     (inbox.folder / "d").symlink_to(outside)
-    assert "symbolic link" in reason(inbox.perform(CompleteFile(1, "/d/new", 3, None)))[0]
+    assert "symbolic link" in reason(perform(inbox, CompleteFile(1, "/d/new", 3, None)))[0]
     assert visible(outside) == {"precious": b"precious"}
 
 
@@ -313,10 +314,10 @@ def test_dangling_link_is_refused(inbox: Inbox, outside: Path) -> None:
 
 def test_refused_place_is_found_before_content_is_written(inbox: Inbox) -> None:
     (inbox.folder / "d").mkdir()
-    outcomes = inbox.perform(WriteChunk(1, "/d", 0, b"content"))
+    outcomes = perform(inbox, WriteChunk(1, "/d", 0, b"content"))
     assert outcomes == [Wrote(1, 7), Failed(1, "/d", "is a folder here", False)]
-    assert inbox.perform(WriteChunk(1, "/d", 7, b"more")) == [Wrote(1, 4)]
-    assert inbox.perform(CompleteFile(1, "/d", 11, None)) == [], "it is reported once"
+    assert perform(inbox, WriteChunk(1, "/d", 7, b"more")) == [Wrote(1, 4)]
+    assert perform(inbox, CompleteFile(1, "/d", 11, None)) == [], "it is reported once"
 
 
 def test_file_where_a_folder_is_needed_is_refused(inbox: Inbox) -> None:
@@ -331,7 +332,7 @@ def test_file_where_a_folder_is_needed_is_refused(inbox: Inbox) -> None:
 def test_faulty_name_is_refused_by_the_inbox_itself(inbox: Inbox, name: str) -> None:
     (inbox.folder.parent / "a").write_bytes(b"precious")
     assert [again for _, again in [reason(receive(inbox, name, b"content"))]] == [False]
-    assert [again for _, again in [reason(inbox.perform(DeleteFile(1, name)))]] == [False]
+    assert [again for _, again in [reason(perform(inbox, DeleteFile(1, name)))]] == [False]
     assert visible(inbox.folder.parent) == {"a": b"precious"}
 
 
@@ -356,7 +357,7 @@ def test_no_name_reaches_outside(
     name = "/" + "/".join(components)
     try:
         if operation:
-            inbox.perform(DeleteFile(1, name))
+            perform(inbox, DeleteFile(1, name))
         else:
             receive(inbox, name, b"content")
     finally:
@@ -372,28 +373,31 @@ def test_no_name_reaches_outside(
 def test_received_file_is_deleted_with_folders_that_become_empty(inbox: Inbox) -> None:
     receive(inbox, "/d/e/a", b"content")
     receive(inbox, "/d/b", b"content")
-    assert inbox.perform(DeleteFile(1, "/d/e/a")) == [Deleted(1, "/d/e/a")]
+    assert perform(inbox, DeleteFile(1, "/d/e/a")) == [Deleted(1, "/d/e/a")]
     assert visible(inbox.folder) == {"d/b": b"content"}
     assert not (inbox.folder / "d" / "e").exists()
 
 
 def test_file_of_other_origin_is_kept(inbox: Inbox) -> None:
     (inbox.folder / "mine").write_bytes(b"mine")
-    assert reason(inbox.perform(DeleteFile(1, "/mine"))) == ("did not come from a server, and is kept", False)
+    assert reason(perform(inbox, DeleteFile(1, "/mine"))) == (
+        "did not come from a server, and is kept",
+        False,
+    )
     assert visible(inbox.folder) == {"mine": b"mine"}
 
 
 def test_missing_file_is_deleted_already(inbox: Inbox) -> None:
-    assert inbox.perform(DeleteFile(1, "/missing")) == []
-    assert inbox.perform(DeleteFile(1, "/missing/too")) == []
+    assert perform(inbox, DeleteFile(1, "/missing")) == []
+    assert perform(inbox, DeleteFile(1, "/missing/too")) == []
 
 
 def test_file_may_become_a_folder_and_a_folder_a_file(inbox: Inbox) -> None:
     receive(inbox, "/a", b"file")
-    inbox.perform(DeleteFile(1, "/a"))
+    perform(inbox, DeleteFile(1, "/a"))
     receive(inbox, "/a/b", b"inner")
     assert visible(inbox.folder) == {"a/b": b"inner"}
-    inbox.perform(DeleteFile(1, "/a/b"))
+    perform(inbox, DeleteFile(1, "/a/b"))
     receive(inbox, "/a", b"file")
     assert visible(inbox.folder) == {"a": b"file"}
 
@@ -405,7 +409,7 @@ def test_listing_names_every_file_with_its_digest(inbox: Inbox) -> None:
     receive(inbox, "/p/a", b"1")
     (inbox.folder / "p" / "mine").write_bytes(b"2")
     (inbox.folder / "link").symlink_to(inbox.folder / "p")
-    assert inbox.perform(ListHeld(1, "/")) == [Held(1, "/", {"/p/a": sha1(b"1"), "/p/mine": sha1(b"2")})]
+    assert perform(inbox, ListHeld(1, "/")) == [Held(1, "/", {"/p/a": sha1(b"1"), "/p/mine": sha1(b"2")})]
     assert inbox.list_held("/p/a") == {"/p/a": sha1(b"1")}
     assert inbox.list_held("/q") == inbox.list_held("/p/a/b") == {}
 
@@ -430,8 +434,8 @@ def test_knowledge_survives_a_restart(tmp_path: Path, monkeypatch: pytest.Monkey
     first.open()
     receive(first, "/a", b"content")
     receive(first, "/b", b"content")
-    first.perform(DeleteFile(1, "/b"))
-    first.perform(WriteChunk(1, "/half", 0, b"half"))
+    perform(first, DeleteFile(1, "/b"))
+    perform(first, WriteChunk(1, "/half", 0, b"half"))
     first.close()
     with (tmp_path / HIDDEN / "journal").open("ab") as journal:
         journal.write(b'\n["/cut off')
@@ -444,7 +448,7 @@ def test_knowledge_survives_a_restart(tmp_path: Path, monkeypatch: pytest.Monkey
         )
         assert second.list_held("/") == {"/a": sha1(b"content")}
     assert receive(second, "/c", b"more")
-    assert second.perform(DeleteFile(1, "/a")) == [Deleted(1, "/a")]
+    assert perform(second, DeleteFile(1, "/a")) == [Deleted(1, "/a")]
     second.close()
     assert visible(tmp_path) == {"c": b"more"}
     third = Inbox(tmp_path, sync=False)
@@ -469,7 +473,7 @@ def test_deleted_files_are_in_the_trash_for_a_week(
         inbox.open()
         for name in ("/a/b", "/a", "/c%", long):
             receive(inbox, name, name.encode())
-            assert inbox.perform(DeleteFile(1, name)) == [Deleted(1, name)]
+            assert perform(inbox, DeleteFile(1, name)) == [Deleted(1, name)]
         receive(inbox, "/a", b"new")
         assert trash(tmp_path) == {b"/a/b", b"/a", b"/c%", long.encode()}
         assert visible(tmp_path) == {"a": b"new"}
@@ -482,7 +486,7 @@ def test_deleted_files_are_in_the_trash_for_a_week(
             patch.setattr("specwire.runtime.filemq.trash.time.time", lambda now=now: now)
             inbox.open()
         assert len(trash(tmp_path)) == (4 if later_s < 7 * 86_400 else 0)
-        inbox.perform(DeleteFile(1, "/a"))
+        perform(inbox, DeleteFile(1, "/a"))
         inbox.close()
 
 
@@ -497,7 +501,7 @@ def test_without_a_trash_nothing_is_kept(tmp_path: Path) -> None:
     inbox.open()
     receive(inbox, "/a", b"first")
     receive(inbox, "/a", b"second")
-    inbox.perform(DeleteFile(1, "/a"))
+    perform(inbox, DeleteFile(1, "/a"))
     inbox.close()
     assert os.listdir(tmp_path / HIDDEN) == ["journal"]
 
@@ -618,13 +622,13 @@ def test_unchecked_file_counts_as_what_was_announced(unchecked: Inbox) -> None:
 
 
 def test_unchecked_file_is_read_where_nothing_was_announced(unchecked: Inbox) -> None:
-    unchecked.perform(WriteChunk(1, "/a", 0, b"content"))
-    assert unchecked.perform(CompleteFile(1, "/a", 7, None)) == [Stored(1, "/a", 7, sha1(b"content"), False)]
+    perform(unchecked, WriteChunk(1, "/a", 0, b"content"))
+    assert perform(unchecked, CompleteFile(1, "/a", 7, None)) == [Stored(1, "/a", 7, sha1(b"content"), False)]
 
 
 def test_unchecked_file_of_a_wrong_size_is_refused(unchecked: Inbox) -> None:
-    unchecked.perform(WriteChunk(1, "/a", 0, b"abc"))
-    outcomes = unchecked.perform(CompleteFile(1, "/a", 5, sha1(b"abcde")))
+    perform(unchecked, WriteChunk(1, "/a", 0, b"abc"))
+    outcomes = perform(unchecked, CompleteFile(1, "/a", 5, sha1(b"abcde")))
     assert reason(outcomes) == ("was not received whole", True)
 
 
@@ -634,10 +638,10 @@ def test_unchecked_part_is_told_of_with_the_digest_of_what_is_there(tmp_path: Pa
         inbox = Inbox(tmp_path / "inbox", sync=False, check=False)
         inbox.open()
         if first:
-            inbox.perform(WriteChunk(1, "/a", 0, b"con"))
-            inbox.perform(WriteChunk(1, "/a", 3, b"tent"))
-            inbox.perform(KeepFile(1, "/a"))
-        [held] = inbox.perform(ListHeld(1, "/"))
+            perform(inbox, WriteChunk(1, "/a", 0, b"con"))
+            perform(inbox, WriteChunk(1, "/a", 3, b"tent"))
+            perform(inbox, KeepFile(1, "/a"))
+        [held] = perform(inbox, ListHeld(1, "/"))
         assert isinstance(held, Held)
         assert held.unfinished == Unfinished("/a", 7, sha1(b"content"))
         inbox.close()

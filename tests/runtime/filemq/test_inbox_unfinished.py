@@ -32,6 +32,7 @@ from specwire.runtime.filemq.diskwork import (
 from specwire.runtime.filemq.inbox import Inbox
 from specwire.runtime.filemq.names import LONGEST_NAME_OCTETS, fault_in_name
 from tests.examples import examples
+from tests.runtime.filemq.inboxes import perform
 
 HIDDEN = ".specwire-inbox"
 HALF, REST = b"the first half, ", b"and the rest"
@@ -58,7 +59,7 @@ def killed(inbox: Inbox) -> None:
 
 
 def begin(inbox: Inbox, name: str = NAME, content: bytes = HALF) -> None:
-    inbox.perform_all([WriteChunk(1, name, 0, content), KeepFile(1, name)])
+    perform(inbox, WriteChunk(1, name, 0, content), KeepFile(1, name))
 
 
 def go_on(inbox: Inbox, name: str = NAME, rest: bytes = REST, whole: bytes = WHOLE) -> list[Outcome]:
@@ -66,11 +67,11 @@ def go_on(inbox: Inbox, name: str = NAME, rest: bytes = REST, whole: bytes = WHO
         WriteChunk(2, name, len(whole) - len(rest), rest),
         CompleteFile(2, name, len(whole), sha1(whole)),
     ]
-    return [outcome for outcome in inbox.perform_all(orders) if not isinstance(outcome, Wrote)]
+    return [outcome for outcome in perform(inbox, *orders) if not isinstance(outcome, Wrote)]
 
 
 def find_unfinished(inbox: Inbox) -> Unfinished | None:
-    [held] = inbox.perform(ListHeld(2, "/"))
+    [held] = perform(inbox, ListHeld(2, "/"))
     assert isinstance(held, Held)
     return held.unfinished
 
@@ -112,7 +113,7 @@ def test_kept_file_outlives_several_runs(tmp_path: Path) -> None:
             left = find_unfinished(inbox)
             offset = 0 if left is None else left.size
             begun: list[DiskAction] = [WriteChunk(1, NAME, offset, bytes([octet])), KeepFile(1, NAME)]
-            assert inbox.perform_all(begun) == [Wrote(1, 1)]
+            assert perform(inbox, *begun) == [Wrote(1, 1)]
     with opened(tmp_path) as inbox:
         assert find_unfinished(inbox) == Unfinished(NAME, len(WHOLE) - 1, sha1(WHOLE[:-1]))
         assert go_on(inbox, rest=WHOLE[-1:]) == [Stored(2, NAME, len(WHOLE), sha1(WHOLE), True)]
@@ -131,7 +132,7 @@ def test_file_that_is_not_to_be_kept_is_removed(tmp_path: Path, end: object) -> 
     assert callable(end)
     first = Inbox(tmp_path, sync=False)
     first.open()
-    first.perform(WriteChunk(1, NAME, 0, HALF))
+    perform(first, WriteChunk(1, NAME, 0, HALF))
     assert find_unfinished(first) is None
     end(first)
     with opened(tmp_path) as inbox:
@@ -148,11 +149,11 @@ def test_kept_file_of_no_use_any_more_is_removed(tmp_path: Path, action: DiskAct
     with opened(tmp_path) as inbox:
         begin(inbox)
         if not anew:
-            inbox.perform(action)
+            perform(inbox, action)
             assert find_unfinished(inbox) is None
     with opened(tmp_path) as inbox:
         if anew:
-            inbox.perform(action)
+            perform(inbox, action)
         assert find_unfinished(inbox) is None
     assert own_files(tmp_path) == ["journal"]
 
@@ -186,7 +187,7 @@ def test_chunk_that_does_not_fit_the_kept_file_is_refused(tmp_path: Path) -> Non
     with opened(tmp_path) as inbox:
         begin(inbox)
     with opened(tmp_path) as inbox:
-        outcomes = inbox.perform(WriteChunk(2, NAME, len(HALF) + 1, b"x"))
+        outcomes = perform(inbox, WriteChunk(2, NAME, len(HALF) + 1, b"x"))
         assert [type(outcome) for outcome in outcomes] == [Wrote, Failed]
         assert own_files(tmp_path) == ["journal"]
 
@@ -210,7 +211,7 @@ def test_kill_between_whole_and_placed_loses_nothing(tmp_path: Path, monkeypatch
     killed(first)
     with opened(tmp_path) as inbox:
         assert find_unfinished(inbox) == Unfinished(NAME, len(WHOLE), sha1(WHOLE))
-        assert inbox.perform(CompleteFile(2, NAME, len(WHOLE), sha1(WHOLE))) == [
+        assert perform(inbox, CompleteFile(2, NAME, len(WHOLE), sha1(WHOLE))) == [
             Stored(2, NAME, len(WHOLE), sha1(WHOLE), True)
         ]
     assert own_files(tmp_path) == ["journal"]

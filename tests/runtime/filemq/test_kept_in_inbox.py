@@ -28,6 +28,7 @@ from specwire.runtime.filemq.diskwork import (
 )
 from specwire.runtime.filemq.inbox import Inbox
 from specwire.runtime.filemq.names import conflict_name, is_conflict_copy
+from tests.runtime.filemq.inboxes import perform
 from tests.runtime.filemq.test_inbox import HIDDEN, receive, sha1, visible
 
 NAMES = [f"/d/{number}" for number in range(40)]
@@ -65,7 +66,7 @@ def opened(tmp_path: Path, clock: Clock) -> Iterator[Open]:
 
 
 def delete(inbox: Inbox, *names: str) -> list[Outcome]:
-    return inbox.perform_all([DeleteFile(1, name) for name in names])
+    return perform(inbox, *(DeleteFile(1, name) for name in names))
 
 
 def fill(inbox: Inbox) -> None:
@@ -91,7 +92,7 @@ def test_too_many_deletions_are_undone_and_withheld(opened: Open) -> None:
     assert (visible(inbox.folder), inbox.withheld) == (ALL, len(NAMES))
     inbox = opened()
     assert inbox.withheld == len(NAMES), "it is in the journal"
-    outcomes = inbox.perform_all([AcceptDeletions(1)])
+    outcomes = perform(inbox, AcceptDeletions(1))
     assert names(outcomes, Deleted) == {*NAMES}
     assert (visible(inbox.folder), inbox.withheld) == ({}, 0)
     assert len(os.listdir(inbox.folder / HIDDEN / "trash")) == len(NAMES)
@@ -105,7 +106,7 @@ def test_deletions_that_are_asked_for_again_are_withheld_again(opened: Open) -> 
     for run in range(2):
         if run:
             inbox = opened()
-        [held] = inbox.perform(ListHeld(1, "/"))
+        [held] = perform(inbox, ListHeld(1, "/"))
         assert isinstance(held, Held) and held.digests.keys() == {*NAMES}
         assert inbox.withheld == 0
         outcomes = delete(inbox, *NAMES[1:])
@@ -120,7 +121,7 @@ def test_a_withheld_file_that_comes_again_is_withheld_no_more(opened: Open) -> N
     delete(inbox, *NAMES)
     receive(inbox, NAMES[0], b"published again")
     assert inbox.withheld == len(NAMES) - 1
-    inbox.perform_all([AcceptDeletions(1)])
+    perform(inbox, AcceptDeletions(1))
     assert visible(inbox.folder) == {NAMES[0][1:]: b"published again"}
 
 
@@ -223,12 +224,15 @@ def test_a_check_asks_once_for_each_change(opened: Open) -> None:
     receive(inbox, "/a", b"received")
     (inbox.folder / "mine").write_bytes(b"mine")
     check = CheckInbox(1)
-    assert inbox.perform(check) == [Checked(1, repair=False)]
+    assert perform(inbox, check) == [Checked(1, repair=False)]
     (inbox.folder / "a").unlink()
-    assert [inbox.perform(check) for _ in range(2)] == [[Checked(1, repair=True)], [Checked(1, repair=False)]]
+    assert [perform(inbox, check) for _ in range(2)] == [
+        [Checked(1, repair=True)],
+        [Checked(1, repair=False)],
+    ]
     receive(inbox, "/a", b"received")
     (inbox.folder / "a").unlink()
-    assert inbox.perform(check) == [Checked(1, repair=True)]
+    assert perform(inbox, check) == [Checked(1, repair=True)]
 
 
 def test_nothing_goes_into_a_folder_that_was_moved_aside(opened: Open, tmp_path: Path) -> None:
@@ -238,12 +242,12 @@ def test_nothing_goes_into_a_folder_that_was_moved_aside(opened: Open, tmp_path:
     away = f"the inbox {inbox.folder} is away: No such file or directory"
     assert receive(inbox, "/b", b"new")[0] == Failed(1, "/", away, again=True)
     assert delete(inbox, "/a") == [Failed(1, "/", away, again=True)]
-    assert inbox.perform(ListHeld(1, "/"))[0] == Held(1, "/", {"/a": sha1(b"received")}), (
+    assert perform(inbox, ListHeld(1, "/"))[0] == Held(1, "/", {"/a": sha1(b"received")}), (
         "nothing is asked for"
     )
     assert visible(tmp_path / "aside") == {"a": b"received"}
     inbox.folder.mkdir()
-    assert inbox.perform(ListHeld(1, "/")) == [REPLACED, Held(1, "/", {})]
+    assert perform(inbox, ListHeld(1, "/")) == [REPLACED, Held(1, "/", {})]
     receive(inbox, "/b", b"new")
     assert (visible(tmp_path / "aside"), visible(inbox.folder)) == ({"a": b"received"}, {"b": b"new"})
 
@@ -252,14 +256,14 @@ def test_a_folder_in_the_place_of_the_inbox_is_filled_again(tmp_path: Path) -> N
     """A file that waited for the disk is lost with the old folder. The engine requests all again."""
     inbox = Inbox(tmp_path / "inbox")
     inbox.open()
-    inbox.perform_some([WriteChunk(1, "/a", 0, b"content"), CompleteFile(1, "/a", 7, sha1(b"content"))])
+    inbox.perform([WriteChunk(1, "/a", 0, b"content"), CompleteFile(1, "/a", 7, sha1(b"content"))])
     inbox.folder.rename(tmp_path / "aside")
     inbox.folder.mkdir()
-    assert inbox.perform(CheckInbox(2)) == [
+    assert perform(inbox, CheckInbox(2)) == [
         Failed(2, "/", "the inbox was replaced", again=True),
         Checked(2, repair=False),
     ]
-    assert inbox.perform(CheckInbox(2)) == [Checked(2, repair=False)]
+    assert perform(inbox, CheckInbox(2)) == [Checked(2, repair=False)]
     assert (visible(inbox.folder), visible(tmp_path / "aside")) == ({}, {})
     inbox.close()
 
@@ -268,9 +272,9 @@ def test_a_folder_that_comes_back_after_it_was_deleted_is_filled_again(opened: O
     inbox = opened()
     receive(inbox, "/a", b"received")
     shutil.rmtree(inbox.folder)
-    assert inbox.perform(CheckInbox(1)) == [Checked(1, repair=False)]
+    assert perform(inbox, CheckInbox(1)) == [Checked(1, repair=False)]
     inbox.folder.mkdir()
-    assert inbox.perform(CheckInbox(1)) == [REPLACED, Checked(1, repair=False)]
+    assert perform(inbox, CheckInbox(1)) == [REPLACED, Checked(1, repair=False)]
 
 
 def test_a_reserved_folder_that_somebody_removes_is_made_again(opened: Open) -> None:

@@ -7,10 +7,10 @@ from collections import deque
 import pytest
 
 from specwire.generated.filemq import Cheezburger
+from specwire.runtime.filemq.catalogue import ReadChunk
+from specwire.runtime.filemq.codec import DIALECTS
 from specwire.runtime.filemq.dialect import FILEMQ
 from specwire.runtime.filemq.diskwork import CompleteFile, Held, ListHeld, WriteChunk, Wrote
-from specwire.runtime.filemq.libfilemq import DIALECTS
-from specwire.runtime.filemq.requests import ReadChunk
 from specwire.runtime.kernel.effects import Ask, AwaitRoom, Send
 from tests.runtime.filemq.client_desk import ClientDesk
 from tests.runtime.filemq.server_driver import ServerDriver, entry

@@ -25,11 +25,10 @@ from specwire.generated.filemq import (
     Srsly,
     Wat,
 )
-from specwire.runtime.filemq.catalogue import Entry
+from specwire.runtime.filemq.catalogue import Entry, ReadChunk
+from specwire.runtime.filemq.codec import DIALECTS, LIBFILEMQ, find_dialect
 from specwire.runtime.filemq.dialect import FILEMQ, Command
 from specwire.runtime.filemq.diskwork import DeleteFile, Held, ListHeld, Wrote
-from specwire.runtime.filemq.libfilemq import DIALECTS, LIBFILEMQ, find_dialect
-from specwire.runtime.filemq.requests import ReadChunk
 from specwire.runtime.filemq.resync import WHOLE
 from specwire.runtime.kernel import effects as kernel
 from tests.runtime.filemq.client_desk import ClientDesk
@@ -140,7 +139,7 @@ class Server:
         self.sent: list[Command] = []
         self.reads: list[kernel.Ask] = []
         self.driver = ServerDriver(*entries, timers=TIMES, chunk_octets=6, dialect=LIBFILEMQ)
-        self.perform(self.driver.obey(Ohai(), subscription("/", options), Nom(credit=credit)))
+        self.perform(self.driver.handle(Ohai(), subscription("/", options), Nom(credit=credit)))
 
     def perform(self, effects: list[kernel.HostEffect]) -> None:
         """Keep commands and requests."""
@@ -213,7 +212,7 @@ def test_deletion_waits_for_credit_with_its_file() -> None:
     server.read_all()
     server.publish(entry("/a", 3, "BB"))
     assert server.steps() == [("+/a", 0, 5), ("+/a", 5, 0)]
-    server.perform(server.driver.obey(Nom(credit=3)))
+    server.perform(server.driver.handle(Nom(credit=3)))
     server.read_all()
     assert server.steps()[2:] == [("-/a", 0, 0), ("+/a", 0, 3), ("+/a", 3, 0)]
 
@@ -298,7 +297,7 @@ def test_silence_of_the_server() -> None:
 
 def test_second_ohai_is_answered_and_changes_nothing() -> None:
     server = Server()
-    assert server.driver.obey(Ohai()) == [kernel.Send(PEER, OhaiOk())]
+    assert server.driver.handle(Ohai()) == [kernel.Send(PEER, OhaiOk())]
     server.publish(entry("/a", 0))
     assert server.steps() == [("+/a", 0, 0)]
 
@@ -306,7 +305,7 @@ def test_second_ohai_is_answered_and_changes_nothing() -> None:
 def test_credit_that_overflows_is_refused() -> None:
     """The C server's sum wraps."""
     server = Server(credit=2**64 - 1)
-    server.perform(server.driver.obey(Nom(credit=1)))
+    server.perform(server.driver.handle(Nom(credit=1)))
     assert isinstance(server.sent[-1], Srsly)
 
 

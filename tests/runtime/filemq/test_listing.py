@@ -24,8 +24,8 @@ from specwire.generated.filemq import (
     Srsly,
 )
 from specwire.runtime.filemq.dialect import Command
-from specwire.runtime.filemq.listing import SERVER, ListedFile, ListFiles, ListingState, react
 from specwire.runtime.filemq.outflow import BATCH
+from specwire.runtime.filemq.preview import SERVER, ListedFile, ListFiles, ListingState, react
 from specwire.runtime.kernel.effects import Connect, HostEffect, Return, Send, Stop
 from specwire.runtime.kernel.engine import StoryEngine
 from specwire.runtime.kernel.events import (
@@ -80,7 +80,7 @@ def end(sequence: int, path: str) -> Cheezburger:
 
 def test_server_lists_files_without_credit_and_subscribes_to_nothing() -> None:
     driver = peered(entry("/a", 7, A), entry("/d/b", 0, B), path=None, credit=1)
-    assert sent(driver.obey(subscription("/", (LIST,)))) == [
+    assert sent(driver.handle(subscription("/", (LIST,)))) == [
         IcanhazOk(),
         listed(0, "/a", 7, A, 2),
         listed(1, "/d/b", 0, B, 1),
@@ -93,14 +93,14 @@ def test_server_lists_files_without_credit_and_subscribes_to_nothing() -> None:
 
 def test_server_lists_what_the_path_covers() -> None:
     driver = peered(entry("/a", 1, A), entry("/ab", 2, B), path=None)
-    assert content(driver.obey(subscription("/a/", (LIST,)))) == [listed(0, "/a", 1, A, 1), end(1, "/a")]
-    assert content(driver.obey(subscription("/none", (LIST,)))) == [end(2, "/none")]
+    assert content(driver.handle(subscription("/a/", (LIST,)))) == [listed(0, "/a", 1, A, 1), end(1, "/a")]
+    assert content(driver.handle(subscription("/none", (LIST,)))) == [end(2, "/none")]
 
 
 def test_server_lists_empty_folders_for_those_who_ask() -> None:
     driver = peered(entry("/d/", 0, A), entry("/f", 0, A), path=None)
-    assert content(driver.obey(subscription("/", (LIST,)))) == [listed(0, "/f", 0, A, 1), end(1, "/")]
-    assert content(driver.obey(subscription("/", (LIST, ATTRIBUTES)))) == [
+    assert content(driver.handle(subscription("/", (LIST,)))) == [listed(0, "/f", 0, A, 1), end(1, "/")]
+    assert content(driver.handle(subscription("/", (LIST, ATTRIBUTES)))) == [
         listed(2, "/d/", 0, A, 2),
         listed(3, "/f", 0, A, 1),
         end(4, "/"),
@@ -111,7 +111,7 @@ def test_server_begins_a_listing_before_it_answers_the_next_command() -> None:
     """A client recognizes by this that the server lists files. Long listings wait for room."""
     files = [entry(f"/{number:03}", 1, A) for number in range(BATCH + 1)]
     driver = peered(*files, path=None)
-    effects = driver.obey(subscription("/", (LIST,)), Hugz())
+    effects = driver.handle(subscription("/", (LIST,)), Hugz())
     assert [type(command) for command in sent(effects)] == [IcanhazOk, *[Cheezburger] * BATCH, HugzOk]
     driver.withdraw("/032")
     assert content(driver.make_room()) == [end(BATCH, "/")]
@@ -119,24 +119,24 @@ def test_server_begins_a_listing_before_it_answers_the_next_command() -> None:
 
 def test_newer_request_replaces_a_listing() -> None:
     driver = peered(*[entry(f"/{number:03}", 1, A) for number in range(2 * BATCH)], path=None)
-    driver.obey(subscription("/", (LIST,)))
-    driver.obey(subscription("/063", (LIST,)))
+    driver.handle(subscription("/", (LIST,)))
+    driver.handle(subscription("/063", (LIST,)))
     assert content(driver.make_room()) == [listed(BATCH, "/063", 1, A, 1), end(BATCH + 1, "/063")]
 
 
 def test_subscriber_gets_a_listing_beside_its_changes() -> None:
     driver = ServerDriver(entry("/a", 0, A), timers=LASTING)
     connect(driver)
-    effects = driver.obey(subscription("/", (LIST,)), subscription("/", (RESYNC,)))
+    effects = driver.handle(subscription("/", (LIST,)), subscription("/", (RESYNC,)))
     whole = step(2, "/a", 0, ("size", "0"), ("sha-1", A))
     assert content(effects) == [listed(0, "/a", 0, A, 1), end(1, "/"), whole]
 
 
 def test_server_refuses_a_listing_like_a_subscription() -> None:
     driver = peered(entry("/a"), path=None, authorise=lambda user, path: "is secret")
-    assert sent(driver.obey(subscription("/", (LIST,)))) == [Srsly(reason="/ is secret")]
+    assert sent(driver.handle(subscription("/", (LIST,)))) == [Srsly(reason="/ is secret")]
     driver = peered(entry("/a"), path=None, enclose=lambda path, marks: f"has the inbox with {marks}")
-    refused = sent(driver.obey(subscription("/", (LIST, ("INSIDE", "mark")))))
+    refused = sent(driver.handle(subscription("/", (LIST, ("INSIDE", "mark")))))
     assert refused == [Srsly(reason="/ has the inbox with mark")]
 
 

@@ -24,6 +24,7 @@ from specwire.runtime.filemq.diskwork import (
 from specwire.runtime.filemq.inbox import Inbox
 from specwire.runtime.filemq.publication import Publication
 from tests.integration.filemq_disks import open_folder, run_as_nobody
+from tests.runtime.filemq.inboxes import perform
 
 THEN_NS = 1_234_567_890_123_456_789
 SHA1_OF_KEY = "A62F2225BF70BFACCBC7F1EF2A397836717377DE"
@@ -81,7 +82,7 @@ def receive(
     inbox: Inbox, name: str = "/key", *, mode: int | None = None, mtime_ns: int | None = None
 ) -> None:
     complete = CompleteFile(1, name, 3, SHA1_OF_KEY, mode, mtime_ns)
-    outcomes = inbox.perform_all([WriteChunk(1, name, 0, b"key"), complete])
+    outcomes = perform(inbox, WriteChunk(1, name, 0, b"key"), complete)
     assert isinstance(outcomes[-1], Stored), outcomes
 
 
@@ -94,7 +95,7 @@ def test_received_file_gets_its_mode_and_time(inbox: Inbox, mode: int) -> None:
     receive(inbox, mode=mode, mtime_ns=THEN_NS)
     assert mode_of(inbox.folder / "key") == mode % 0o1000
     assert (inbox.folder / "key").stat().st_mtime_ns == THEN_NS
-    assert inbox.perform(CheckInbox(1)) == [Checked(1, repair=False)]
+    assert perform(inbox, CheckInbox(1)) == [Checked(1, repair=False)]
 
 
 def test_received_file_without_a_mode_has_the_default(inbox: Inbox) -> None:
@@ -138,7 +139,7 @@ def test_read_only_file_is_replaced() -> None:
 def test_complete_file_with_a_read_only_mode_is_not_resumed_after_a_kill() -> None:
     def story(folder: Path) -> None:
         inbox = opened(folder / "inbox")
-        inbox.perform_some([WriteChunk(1, "/key", 0, b"ke"), KeepFile(1, "/key")])
+        inbox.perform([WriteChunk(1, "/key", 0, b"ke"), KeepFile(1, "/key")])
         (folder / "inbox/.specwire-inbox/unfinished-1").chmod(0o400)
         os.close(inbox._own)  # as a kill does; the files stay
         with closing(opened(folder / "inbox")) as again:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from specwire.runtime.filemq.access import AccessError, load_clients
-from specwire.runtime.filemq.credentials import origin_of, read_client_security
+from specwire.runtime.filemq.access import AccessError, load_clients, origin_of, read_client_security
 from specwire.runtime.transport.keys import load_keys, load_public_key, make_keys
 from specwire.runtime.transport.security import CurveClient
 

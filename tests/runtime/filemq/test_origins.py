@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from specwire.runtime.filemq.credentials import origin_of
+from specwire.runtime.filemq.access import origin_of
 from specwire.runtime.filemq.diskwork import CompleteFile, Deleted, DeleteFile, Failed, Outcome
 from specwire.runtime.filemq.inbox import Inbox
 from specwire.runtime.transport.keys import KeyPair
 from specwire.runtime.transport.security import NULL, CurveClient, PlainClient
+from tests.runtime.filemq.inboxes import perform
 
 A, B = "tcp://a:5670", "tcp://b:5670"
 
@@ -28,11 +29,11 @@ def opened(folder: Path, origin: str = "") -> Iterator[Inbox]:
 
 def receive(inbox: Inbox, *names: str) -> None:
     for name in names:
-        inbox.perform(CompleteFile(1, name, 0, None))
+        perform(inbox, CompleteFile(1, name, 0, None))
 
 
 def delete(inbox: Inbox, name: str) -> list[Outcome]:
-    return inbox.perform(DeleteFile(1, name))
+    return perform(inbox, DeleteFile(1, name))
 
 
 def refusal(name: str, owner: str) -> list[Outcome]:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import pytest
 
 from specwire.generated.dialog import Reading
-from specwire.runtime.filemq.client import Phase
 from specwire.runtime.filemq.diskwork import Held, ListHeld, WriteChunk
+from specwire.runtime.filemq.status import Phase
 from specwire.runtime.kernel.effects import Connect, DropPeer, Send
 from tests.runtime.filemq.client_desk import Actions, ClientDesk
 from tests.runtime.filemq.playbook import (

@@ -13,9 +13,9 @@ from specwire.runtime.filemq.connection import Paths
 from specwire.runtime.filemq.dialect import FILEMQ
 from specwire.runtime.filemq.diskwork import CompleteFile, DeleteFile, Failed, WriteChunk
 from specwire.runtime.filemq.inbox import Inbox, InboxError
-from specwire.runtime.filemq.listing import ListedFile
 from specwire.runtime.filemq.policy import InboxRules
-from specwire.runtime.filemq.preview import Preview, preview
+from specwire.runtime.filemq.preview import ListedFile, Preview, preview
+from tests.runtime.filemq.inboxes import perform
 
 HERE, OTHER = "tcp://here:5670", "tcp://other:5670"
 JOURNAL = ".specwire-inbox/journal"
@@ -35,11 +35,10 @@ def opened(folder: Path, origin: str = HERE, rules: InboxRules | None = None) ->
 
 def receive(inbox: Inbox, **files: bytes) -> None:
     for name, content in files.items():
-        inbox.perform_all(
-            [
-                *([WriteChunk(1, f"/{name}", 0, content)] if content else []),
-                CompleteFile(1, f"/{name}", len(content), None),
-            ]
+        perform(
+            inbox,
+            *([WriteChunk(1, f"/{name}", 0, content)] if content else []),
+            CompleteFile(1, f"/{name}", len(content), None),
         )
 
 
@@ -143,7 +142,7 @@ def test_withheld_deletions_stay_withheld(tmp_path: Path) -> None:
     strict = InboxRules(always=0, delete_files=0)
     with opened(tmp_path, rules=strict) as inbox:
         receive(inbox, a=b"content", other=b"")
-        [failed] = inbox.perform(DeleteFile(1, "/a"))
+        [failed] = perform(inbox, DeleteFile(1, "/a"))
         assert isinstance(failed, Failed)
     assert look(tmp_path) == Preview(deleted=["/a", "/other"], withholds=True)
     assert look(tmp_path, A) == Preview(deleted=["/other"])

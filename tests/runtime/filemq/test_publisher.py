@@ -15,12 +15,11 @@ import zmq.asyncio
 
 from specwire.generated import filemq
 from specwire.generated.filemq import Cheezburger, IcanhazOk, Kthxbai, Nom, Ohai, OhaiOk
-from specwire.runtime.filemq.catalogue import Entry
-from specwire.runtime.filemq.codec import Counters
+from specwire.runtime.filemq.catalogue import CheckPart, Entry
+from specwire.runtime.filemq.events import ServerCounters
 from specwire.runtime.filemq.publication import Publication
 from specwire.runtime.filemq.publisher import FilemqServer
 from specwire.runtime.filemq.reading import FileReader
-from specwire.runtime.filemq.requests import CheckPart
 from specwire.runtime.filemq.status import ClientStatus
 from specwire.runtime.kernel.service import HostStoppedError
 from tests.runtime.filemq.server_driver import PRUNE, RESYNC, subscription
@@ -130,8 +129,8 @@ def test_stop_before_the_start(tmp_path: Path) -> None:
         server = FilemqServer([Publication(tmp_path)])
         await server.stop()
         async with server:
-            assert server.status().counters == Counters()
-        assert server.counters == Counters()
+            assert server.status().counters == ServerCounters()
+        assert server.counters == ServerCounters()
 
     run(story)
 
@@ -147,7 +146,7 @@ def test_stop_while_starting(tmp_path: Path) -> None:
         with pytest.raises(HostStoppedError):
             await starting
         async with server:
-            assert server.status().counters == Counters()
+            assert server.status().counters == ServerCounters()
 
     run(story)
 

@@ -14,10 +14,9 @@ import msgspec
 import pytest
 
 from specwire.runtime.filemq import reading
-from specwire.runtime.filemq.catalogue import Entry, Put
+from specwire.runtime.filemq.catalogue import CheckPart, Entry, Put, ReadChunk
 from specwire.runtime.filemq.publication import Publication
 from specwire.runtime.filemq.reading import AT_ONCE_OCTETS, FileChangedError, FileReader
-from specwire.runtime.filemq.requests import CheckPart, ReadChunk
 
 DIGITS = b"0123456789"
 CONTENT = bytes(range(256)) * 40

@@ -21,6 +21,7 @@ from specwire.runtime.filemq.diskwork import (
 from specwire.runtime.filemq.inbox import Inbox
 from specwire.runtime.filemq.journal import Journal
 from specwire.runtime.filemq.policy import InboxRules
+from tests.runtime.filemq.inboxes import perform
 from tests.runtime.filemq.test_inbox import HIDDEN, receive, sha1, visible
 
 OLD, NEW = b"old content", b"new content"
@@ -54,7 +55,7 @@ def strict(folder: Path) -> Iterator[Inbox]:
 
 def complete(inbox: Inbox, name: str, content: bytes) -> list[Outcome]:
     """Order a renamed file."""
-    return inbox.perform(CompleteRenamed(1, name, len(content), sha1(content)))
+    return perform(inbox, CompleteRenamed(1, name, len(content), sha1(content)))
 
 
 def own_files(folder: Path) -> set[str]:
@@ -64,7 +65,7 @@ def own_files(folder: Path) -> set[str]:
 
 def test_content_of_a_deleted_file_is_used(inbox: Inbox, folder: Path) -> None:
     receive(inbox, "/d/old", OLD)
-    inbox.perform(DeleteFile(1, "/d/old"))
+    perform(inbox, DeleteFile(1, "/d/old"))
     assert complete(inbox, "/e/new", OLD) == [Stored(1, "/e/new", len(OLD), sha1(OLD), True)]
     assert visible(folder) == {"e/new": OLD}
     assert complete(inbox, "/second", OLD) == [ContentLost(1, "/second")], "it can be used once"
@@ -74,7 +75,7 @@ def test_content_of_a_deleted_file_is_used(inbox: Inbox, folder: Path) -> None:
 def test_another_version_in_the_trash_stays_there(inbox: Inbox, folder: Path) -> None:
     """The trash has the last version of a name only; what it has is not destroyed."""
     receive(inbox, "/a", OLD)
-    inbox.perform(DeleteFile(1, "/a"))
+    perform(inbox, DeleteFile(1, "/a"))
     receive(inbox, "/a", NEW)
     receive(inbox, "/a", b"newest")
     assert complete(inbox, "/b", OLD) == [ContentLost(1, "/b")]
@@ -86,8 +87,8 @@ def test_withheld_file_moves_to_its_new_name(strict: Inbox, folder: Path) -> Non
     """Its deletion is performed with that, and no second name of the file remains."""
     for name in ("/1", "/2", "/3"):
         receive(strict, name, name.encode() * 5)
-    strict.perform(DeleteFile(1, "/1"))
-    assert any(isinstance(one, Failed) for one in strict.perform(DeleteFile(1, "/2"))), "it is withheld"
+    perform(strict, DeleteFile(1, "/1"))
+    assert any(isinstance(one, Failed) for one in perform(strict, DeleteFile(1, "/2"))), "it is withheld"
     content = b"/2" * 5
     assert complete(strict, "/two", content) == [
         Deleted(1, "/2"),
@@ -102,8 +103,8 @@ def test_withheld_file_that_is_published_again_stays(strict: Inbox, folder: Path
     """Under its own name there is nothing to move."""
     for name in ("/1", "/2", "/3"):
         receive(strict, name, name.encode() * 5)
-    strict.perform(DeleteFile(1, "/1"))
-    strict.perform(DeleteFile(1, "/2"))
+    perform(strict, DeleteFile(1, "/1"))
+    perform(strict, DeleteFile(1, "/2"))
     withheld, content = strict.withheld, b"/2" * 5
     assert complete(strict, "/2", content) == [Stored(1, "/2", len(content), sha1(content), True)]
     assert strict.withheld == withheld - 1
@@ -116,8 +117,8 @@ def test_withheld_file_that_the_user_touched_is_not_used(strict: Inbox, folder: 
     """The content is asked for; an edited file stays."""
     for name in ("/1", "/2", "/3"):
         receive(strict, name, name.encode() * 5)
-    strict.perform(DeleteFile(1, "/1"))
-    strict.perform(DeleteFile(1, "/2"))
+    perform(strict, DeleteFile(1, "/1"))
+    perform(strict, DeleteFile(1, "/2"))
     if change == "removed":
         (folder / "2").unlink()
     else:
@@ -130,7 +131,7 @@ def test_withheld_file_that_the_user_touched_is_not_used(strict: Inbox, folder: 
 def test_file_that_cannot_be_opened_stays_in_the_trash(inbox: Inbox, folder: Path) -> None:
     """A folder took its place there, as an example of what may go wrong."""
     receive(inbox, "/a", OLD)
-    inbox.perform(DeleteFile(1, "/a"))
+    perform(inbox, DeleteFile(1, "/a"))
     (folder / HIDDEN / "trash" / "a").unlink()
     (folder / HIDDEN / "trash" / "a").mkdir()
     assert complete(inbox, "/b", OLD) == [ContentLost(1, "/b")]
@@ -143,8 +144,8 @@ def test_withheld_file_that_is_published_again_is_asked_for_if_the_user_touched_
 ) -> None:
     for name in ("/1", "/2", "/3"):
         receive(strict, name, name.encode() * 5)
-    strict.perform(DeleteFile(1, "/1"))
-    strict.perform(DeleteFile(1, "/2"))
+    perform(strict, DeleteFile(1, "/1"))
+    perform(strict, DeleteFile(1, "/2"))
     if change == "removed":
         (folder / "2").unlink()
     else:
@@ -159,8 +160,8 @@ def test_full_disk_ends_neither_the_client_nor_loses_a_moved_file(
     """The journal cannot be written: the content is asked for, and what is withheld stays."""
     for name in ("/1", "/2", "/3"):
         receive(strict, name, name.encode() * 5)
-    strict.perform(DeleteFile(1, "/1"))
-    strict.perform(DeleteFile(1, "/2"))
+    perform(strict, DeleteFile(1, "/1"))
+    perform(strict, DeleteFile(1, "/2"))
 
     def full(journal: Journal, lines: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -8,13 +8,13 @@ import msgspec
 
 from specwire.generated.filemq import Cheezburger, Nom, Ohai, OhaiOk, Operation
 from specwire.runtime.filemq.catalogue import PublicationTotals
-from specwire.runtime.filemq.codec import Counters
-from specwire.runtime.filemq.events import PeerOpened, Progress
+from specwire.runtime.filemq.events import PeerOpened, Progress, ServerCounters, SubscriberCounters
 from specwire.runtime.filemq.status import (
     CLIENTS_SHOWN,
     REFUSALS_KEPT,
     ClientStatus,
     PeerStatus,
+    Phase,
     PublicationStatus,
     Refusal,
     Refusals,
@@ -38,30 +38,32 @@ from tests.runtime.filemq.server_driver import (
 )
 
 
-def server(*clients: ClientStatus, counters: Counters | None = None) -> ServerStatus:
+def server(*clients: ClientStatus, counters: ServerCounters | None = None) -> ServerStatus:
     return ServerStatus(
         endpoint="tcp://127.0.0.1:5670",
         protocol="filemq",
         process=ProcessStatus(12, "0.1.0", "2026-01-01T00:00:00+00:00", 61.0),
         publications=(PublicationStatus("/", "/srv/a", 2, 1010),),
         clients=clients,
-        counters=counters or Counters(),
+        counters=counters or ServerCounters(),
         refusals=(Refusal("2026-01-01T00:00:00+00:00", "/x", "is bad"),),
     )
 
 
-def subscriber(under_way: UnderWay | None = None, counters: Counters | None = None) -> SubscriberStatus:
+def subscriber(
+    under_way: UnderWay | None = None, counters: SubscriberCounters | None = None
+) -> SubscriberStatus:
     return SubscriberStatus(
         endpoint="tcp://127.0.0.1:5670",
         protocol="filemq",
         process=ProcessStatus(13, "0.1.0", "2026-01-01T00:00:00+00:00", 61.0),
         inbox="/srv/in",
         paths=("/",),
-        connection="open",
+        connection=Phase.OPEN,
         files=2,
         under_way=under_way,
         pending_octets=0,
-        counters=counters or Counters(),
+        counters=counters or SubscriberCounters(),
         refusals=(),
     )
 
@@ -73,9 +75,9 @@ def client(label: str, *, under_way: UnderWay | None = None, queued: int = 0) ->
 def test_a_server_knows_how_its_clients_are() -> None:
     driver = ServerDriver(entry("/a", 1000), entry("/b", 10), chunk_octets=100, timers={})
     driver.now = 10.0
-    driver.obey(Ohai(), user="ada")
+    driver.handle(Ohai(), user="ada")
     driver.now = 11.0
-    effects = driver.obey(subscription("/", (RESYNC,)), Nom(credit=150), user="ada")
+    effects = driver.handle(subscription("/", (RESYNC,)), Nom(credit=150), user="ada")
     driver.read(one_read(effects), b"." * 100)
     file = UnderWay("/a", 100, 1000, LABEL)
     assert driver.state.under_way() == [file]
@@ -89,7 +91,7 @@ def test_a_server_knows_how_its_clients_are() -> None:
 def test_a_server_logs_the_progress_of_a_file_that_takes_long() -> None:
     """Once a second, from the second look on."""
     driver = ServerDriver(entry("/a", 1000), chunk_octets=100, timers={"heartbeat": 60.0, "expiry": 60.0})
-    effects = driver.obey(Ohai(), subscription("/", (RESYNC,)), Nom(credit=1000))
+    effects = driver.handle(Ohai(), subscription("/", (RESYNC,)), Nom(credit=1000))
     for now, octets in ((1.0, 0), (1.9, None), (2.0, 100), (3.0, 200)):
         assert logged(driver.tick(now)) == ([Progress("/a", octets, 1000, 100.0, LABEL)] if octets else [])
         effects = driver.read(one_read(effects), bytes(100)) if octets is not None else effects
@@ -122,7 +124,7 @@ def test_the_document_is_read_as_what_was_written() -> None:
 
 
 def test_reports() -> None:
-    counters = Counters(
+    counters = ServerCounters(
         messages_in=1, messages_out=2000, chunks=3, content_octets=4_000_000, files=1, deletions=2
     )
     line = report(server(client("01", queued=2), client("02"), counters=counters))
@@ -130,7 +132,7 @@ def test_reports() -> None:
         "2 clients with credit for 2.0 kB and 2 changes to come; sent 1 file, withdrew 2; "
         "4.0 MB of content in 3 chunks, 1 message in and 2,000 out"
     )
-    counters = Counters(
+    received = SubscriberCounters(
         peerings=3,
         refusals=1,
         malformed=2,
@@ -138,7 +140,7 @@ def test_reports() -> None:
         commands_in={"RTFM": 1, "OHAI": 7},
         commands_out={"WAT": 2},
     )
-    assert report(subscriber(counters=counters)) == (
+    assert report(subscriber(counters=received)) == (
         "open, 2 files held, 2 reconnects; received 0 files, deleted 0; 0 octets of content in 0 chunks, "
         "0 messages in and 0 out, 5.0 kB saved by resuming, 1 refusal, 2 malformed messages, "
         "2 errors sent, 1 error received"

@@ -12,17 +12,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from specwire.generated.filemq import Cheezburger, Operation
-from specwire.runtime.filemq.client import Phase
+from specwire.runtime.filemq.catalogue import CheckPart, ReadChunk
 from specwire.runtime.filemq.dialect import Command
 from specwire.runtime.filemq.diskwork import BatchDone, Held
 from specwire.runtime.filemq.inbox import Inbox
 from specwire.runtime.filemq.names import covers
-from specwire.runtime.filemq.requests import CheckPart, ReadChunk
+from specwire.runtime.filemq.status import Phase
 from specwire.runtime.kernel.effects import HostEffect
 from specwire.runtime.kernel.events import Answered, PeerId
 from tests.examples import examples
 from tests.runtime.filemq.client_desk import Actions, ClientDesk, connects
 from tests.runtime.filemq.client_desk import sent as sent_up
+from tests.runtime.filemq.inboxes import perform
 from tests.runtime.filemq.server_driver import ServerDriver, entry, sent
 
 TIMES = {"heartbeat": 1e9, "expiry": 1e9, "reconnect": 0.5}
@@ -98,7 +99,7 @@ class World:
         """Do the disk work that was handed over, and everything that this brings."""
         while (batch := self.client.asked) is not None:
             self.client.asked = None
-            outcomes = self.inbox.perform_all(batch.orders)
+            outcomes = perform(self.inbox, *batch.orders)
             for outcome in outcomes:
                 if isinstance(outcome, Held) and outcome.unfinished is not None and self.kept is None:
                     self.kept = outcome
@@ -157,7 +158,7 @@ class World:
         if self.client.asked is not None:
             self.work()
         elif self.up:
-            self.serve(self.server.obey(self.up.pop(0), peer=self.peer))
+            self.serve(self.server.handle(self.up.pop(0), peer=self.peer))
         elif self.down:
             self.deliver()
         else:

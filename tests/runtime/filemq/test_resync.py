@@ -46,10 +46,10 @@ def test_names_that_are_not_published_are_bounded(monkeypatch: pytest.MonkeyPatc
     driver = peered(path=None)
     for n in range(4):
         cache = ((f"{'x' * 190} {n}", "AA"),)
-        assert sent(driver.obey(subscription(f"/{n}", (), cache))) == [IcanhazOk()]
-        again = sent(driver.obey(subscription(f"/{n}", (), cache)))
+        assert sent(driver.handle(subscription(f"/{n}", (), cache))) == [IcanhazOk()]
+        again = sent(driver.handle(subscription(f"/{n}", (), cache)))
         assert again == [IcanhazOk()], "the same names take nothing"
-    [answer] = sent(driver.obey(subscription("/", (), (("y" * 250, "AA"),))))
+    [answer] = sent(driver.handle(subscription("/", (), (("y" * 250, "AA"),))))
     assert isinstance(answer, Srsly)
 
 
@@ -60,7 +60,7 @@ def test_deletions_that_wait_are_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
     effects = []
     for turn in range(50):
         cache = tuple((f"{turn}-{n}", "AA") for n in range(100))
-        effects += driver.obey(subscription("/", (RESYNC, PRUNE), cache))
+        effects += driver.handle(subscription("/", (RESYNC, PRUNE), cache))
     assert AwaitRoom(PEER, 0) in effects
     waiting = content(driver.play_out(driver.make_room()))
     assert all(command.operation == Operation.DELETE for command in waiting)

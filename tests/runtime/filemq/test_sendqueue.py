@@ -50,7 +50,7 @@ class PlainQueue:
             self.changes[name] = Change(CREATE, replaces=True)
             self.changes.move_to_end(name)
 
-    def take(self) -> tuple[str, Change] | None:
+    def pop(self) -> tuple[str, Change] | None:
         if not self.changes:
             return None
         self.lacking.discard(next(iter(self.changes)))
@@ -109,12 +109,12 @@ def test_queue_is_the_plain_one(story: list[tuple[object, ...]]) -> None:
                 queue.put_lacking(lacking(files, path, held))
                 plain.put_lacking({n for n in files.order().under(path) if n not in held})
             case ("take", _):
-                assert queue.take() == plain.take()
+                assert queue.pop() == plain.pop()
         assert len(queue) == len(plain.changes)
         assert bool(queue) == bool(plain.changes)
     while plain.changes:
-        assert queue.take() == plain.take()
-    assert queue.take() is None
+        assert queue.pop() == plain.pop()
+    assert queue.pop() is None
 
 
 class Distribution:
@@ -147,9 +147,9 @@ class Distribution:
                 self.queue.put_first(name, DELETE)
         self.queue.put_lacking(lacking(self.files, path, held))
 
-    def take(self) -> str | None:
+    def pop(self) -> str | None:
         """Send the next change."""
-        if (taken := self.queue.take()) is None:
+        if (taken := self.queue.pop()) is None:
             return None
         name, (operation, _) = taken
         item = self.files.find(name)
@@ -182,9 +182,9 @@ def distribute(story: list[tuple[object, ...]]) -> None:
                 scene.resync(path)
             case ("take", int(times)):
                 for _ in range(times):
-                    scene.take()
+                    scene.pop()
     rest = []
-    while (taken := scene.take()) is not None:
+    while (taken := scene.pop()) is not None:
         rest.append(taken)
     assert len(rest) == len(set(rest))
     assert scene.inbox == {name: scene.files.find(name) for name in scene.files.order().under("/")}
@@ -239,10 +239,10 @@ def subscribe_all(files: Catalogue, held: dict[str, str]) -> ServerDriver:
     entries = [*held.items()]
     for client in range(CLIENTS):
         peer = PeerId("clients", b"%d" % client)
-        driver.obey(Ohai(), peer=peer)
+        driver.handle(Ohai(), peer=peer)
         for start in range(0, len(entries), 255):
-            driver.obey(subscription("/", (), tuple(entries[start : start + 255])), peer=peer)
-        driver.obey(subscription("/", (RESYNC, PRUNE)), peer=peer)
+            driver.handle(subscription("/", (), tuple(entries[start : start + 255])), peer=peer)
+        driver.handle(subscription("/", (RESYNC, PRUNE)), peer=peer)
     return driver
 
 
@@ -290,4 +290,4 @@ def test_file_that_replaces_its_first_deletion_replaces_a_version() -> None:
     queue.put_first("/a", DELETE)
     files.put(entry("/a"))
     queue.put("/a", CREATE, replaces=False)
-    assert queue.take() == ("/a", Change(CREATE, replaces=True))
+    assert queue.pop() == ("/a", Change(CREATE, replaces=True))

@@ -20,7 +20,17 @@ from specwire.generated.filemq import (
     Srsly,
     Wat,
 )
-from specwire.runtime.filemq.catalogue import Doubt, Gone, Put, Signature, Trust, Unfit
+from specwire.runtime.filemq.catalogue import (
+    Chunk,
+    Doubt,
+    Gone,
+    Put,
+    ReadChunk,
+    ReadingState,
+    Signature,
+    Trust,
+    Unfit,
+)
 from specwire.runtime.filemq.dialect import Command, OutOfTurnError
 from specwire.runtime.filemq.events import (
     FilePublished,
@@ -40,7 +50,6 @@ from specwire.runtime.filemq.outflow import (
     SMALL_OCTETS,
     Outflow,
 )
-from specwire.runtime.filemq.requests import Chunk, ReadChunk, ReadingState
 from specwire.runtime.filemq.resync import ATTRIBUTES, RENAMES
 from specwire.runtime.filemq.server import FilesChanged
 from specwire.runtime.kernel.effects import AwaitRoom, CancelAsk, DropPeer, HostEffect, Log, Send, Stop
@@ -129,7 +138,7 @@ def test_malformed_command_is_answered_with_wat() -> None:
 def test_command_before_ohai_is_unexpected() -> None:
     """A server answers an unexpected command with RTFM. A peer without a peering costs no memory."""
     driver = ServerDriver()
-    [answer] = sent(driver.obey(Nom(credit=1)))
+    [answer] = sent(driver.handle(Nom(credit=1)))
     assert isinstance(answer, Rtfm)
     assert driver.clients == driver.suspended == 0
 
@@ -137,18 +146,18 @@ def test_command_before_ohai_is_unexpected() -> None:
 def test_unexpected_command_ends_the_peering() -> None:
     """A command of the server, sent by a client, is unexpected: RTFM, and the client must begin again."""
     driver = peered()
-    effects = driver.obey(OhaiOk())
+    effects = driver.handle(OhaiOk())
     assert isinstance(sent(effects)[0], Rtfm)
     assert drops(effects) == [PEER]
     assert driver.suspended == 0
-    assert sent(driver.obey(Ohai())) == [OhaiOk()]
+    assert sent(driver.handle(Ohai())) == [OhaiOk()]
 
 
 def test_more_clients_than_allowed_are_refused() -> None:
     """OHAI that is not accepted for other reasons than its version is answered with SRSLY."""
     driver = ServerDriver(max_clients=1)
-    driver.obey(Ohai())
-    [answer] = sent(driver.obey(Ohai(), peer=OTHER), OTHER)
+    driver.handle(Ohai())
+    [answer] = sent(driver.handle(Ohai(), peer=OTHER), OTHER)
     assert isinstance(answer, Srsly)
     assert driver.clients == 1
 
@@ -159,7 +168,7 @@ def test_more_clients_than_allowed_are_refused() -> None:
 def test_subscription_is_confirmed() -> None:
     """A server that accepts a subscription answers ICANHAZ-OK; the path need not exist."""
     driver = peered(path=None)
-    effects = driver.obey(subscription("/future"))
+    effects = driver.handle(subscription("/future"))
     assert sent(effects) == [IcanhazOk()]
     assert logged(effects) == [Subscribed("/future", LABEL)]
 
@@ -168,10 +177,10 @@ def test_subscription_is_confirmed() -> None:
 def test_commands_of_a_refused_client_are_ignored(path: str) -> None:
     """After SRSLY for a subscription the server ignores every further command of that client."""
     driver = peered(entry("/a"), path=None)
-    [answer] = sent(driver.obey(subscription(path)))
+    [answer] = sent(driver.handle(subscription(path)))
     assert isinstance(answer, Srsly)
-    assert driver.obey(subscription("/", (RESYNC,))) == []
-    assert driver.obey(Hugz()) == []
+    assert driver.handle(subscription("/", (RESYNC,))) == []
+    assert driver.handle(Hugz()) == []
     [refused] = logged(driver.receive([b"\xaa\xa3\x07"]))
     assert isinstance(refused, Refused)
     assert driver.publish(entry("/b")) == [Log(FilePublished("/b", 10, "AA"))]
@@ -180,19 +189,19 @@ def test_commands_of_a_refused_client_are_ignored(path: str) -> None:
 def test_refused_client_may_begin_again() -> None:
     """A client that got SRSLY may connect again ("The SRSLY Command"), also with the same routing id."""
     driver = peered(entry("/a"), path=None)
-    assert isinstance(sent(driver.obey(subscription("relative")))[0], Srsly)
-    effects = driver.obey(Ohai())
+    assert isinstance(sent(driver.handle(subscription("relative")))[0], Srsly)
+    effects = driver.handle(Ohai())
     assert sent(effects) == [OhaiOk()]
-    assert logged(effects) == [PeerClosed(LABEL, "begins anew after SRSLY"), PeerOpened(LABEL)]
-    assert sent(driver.obey(subscription("/"))) == [IcanhazOk()]
+    assert logged(effects) == [PeerClosed(LABEL, "begins again after SRSLY"), PeerOpened(LABEL)]
+    assert sent(driver.handle(subscription("/"))) == [IcanhazOk()]
     assert driver.clients == 1
 
 
 def test_access_rules_decide_on_subscriptions() -> None:
     """A failed attempt to access a resource is answered with SRSLY."""
     driver = peered(path=None, authorise=lambda peer, path: "is private" if path == "/private" else None)
-    assert sent(driver.obey(subscription("/public"))) == [IcanhazOk()]
-    effects = driver.obey(subscription("/private"))
+    assert sent(driver.handle(subscription("/public"))) == [IcanhazOk()]
+    effects = driver.handle(subscription("/private"))
     assert sent(effects) == [Srsly(reason="/private is private")]
     assert logged(effects) == [Refused("/private", "is private", LABEL)]
 
@@ -229,7 +238,7 @@ def test_a_path_covers_itself_and_what_is_below_it(path: str, name: str, covered
 def test_without_resync_only_changes_are_sent() -> None:
     """The full contents are sent only if RESYNC asks for them."""
     driver = peered(entry("/a"), path=None)
-    effects = driver.obey(subscription("/"))
+    effects = driver.handle(subscription("/"))
     assert sent(effects) == [IcanhazOk()]
     assert reads(effects) == []
 
@@ -238,7 +247,7 @@ def test_resync_sends_what_the_cache_lacks() -> None:
     """RESYNC sends everything under the path, except files that the cache has with the same digest."""
     driver = peered(entry("/p/a", 0, "A1"), entry("/p/b", 0, "B1"), entry("/p/c", 0, "C1"), path=None)
     cache = (("a", "a1"), ("/p/b", "OLD"))
-    effects = driver.obey(subscription("/p", (RESYNC,), cache))
+    effects = driver.handle(subscription("/p", (RESYNC,), cache))
     assert sent(effects)[0] == IcanhazOk()
     assert [command.filename for command in content(effects)] == ["/p/b", "/p/c"]
 
@@ -246,24 +255,24 @@ def test_resync_sends_what_the_cache_lacks() -> None:
 def test_absolute_cache_names_outside_the_path_are_ignored() -> None:
     """A cache name that begins with a slash counts only under the subscription's path."""
     driver = peered(entry("/p/a", 0, "A1"), entry("/q/a", 0, "A1"), path=None)
-    driver.obey(subscription("/p", (RESYNC, PRUNE), (("/q/a", "A1"), ("/q/z", "Z1"))))
-    effects = driver.obey(subscription("/q", (RESYNC,)))
+    driver.handle(subscription("/p", (RESYNC, PRUNE), (("/q/a", "A1"), ("/q/z", "Z1"))))
+    effects = driver.handle(subscription("/q", (RESYNC,)))
     assert [command.filename for command in content(effects)] == ["/q/a"]
 
 
 def test_caches_of_one_path_add_up() -> None:
     """A cache that does not fit one ICANHAZ comes in several; only the last asks for RESYNC."""
     driver = peered(entry("/a", 0, "A1"), entry("/b", 0, "B1"), entry("/c", 0, "C1"), path=None)
-    assert sent(driver.obey(subscription("/", (), (("a", "A1"),)))) == [IcanhazOk()]
-    assert sent(driver.obey(subscription("/", (), (("b", "B1"),)))) == [IcanhazOk()]
-    effects = driver.obey(subscription("/", (RESYNC,)))
+    assert sent(driver.handle(subscription("/", (), (("a", "A1"),)))) == [IcanhazOk()]
+    assert sent(driver.handle(subscription("/", (), (("b", "B1"),)))) == [IcanhazOk()]
+    effects = driver.handle(subscription("/", (RESYNC,)))
     assert [command.filename for command in content(effects)] == ["/c"]
 
 
 def test_a_file_that_changes_between_two_parts_of_a_cache_is_sent() -> None:
     """A change after the client listed the file is a change like any other."""
     driver = peered(entry("/a", 0, "A1"), path=None)
-    driver.obey(subscription("/", (), (("a", "A1"),)))
+    driver.handle(subscription("/", (), (("a", "A1"),)))
     assert sent(driver.publish(entry("/a", 0, "A2"))) == [chunk(0, "/a", 0, b"", size=0, sha1="A2")]
 
 
@@ -271,8 +280,8 @@ def test_stale_cache_names_are_deleted_only_on_request() -> None:
     """PRUNE=1, an option of our own, turns cache names that are not published into deletions."""
     cache = (("gone", "A1"),)
     driver = peered(path=None)
-    assert sent(driver.obey(subscription("/", (RESYNC,), cache))) == [IcanhazOk()]
-    assert sent(driver.obey(subscription("/", (RESYNC, PRUNE), cache))) == [
+    assert sent(driver.handle(subscription("/", (RESYNC,), cache))) == [IcanhazOk()]
+    assert sent(driver.handle(subscription("/", (RESYNC, PRUNE), cache))) == [
         IcanhazOk(),
         deletion(0, "/gone"),
     ]
@@ -285,9 +294,9 @@ def test_a_doubtful_file_is_not_deleted() -> None:
     assert logged(driver.change(Doubt("/d", "cannot be read"))) == [
         Refused("/d", "cannot be read; what was known there stays as it was")
     ]
-    assert content(driver.obey(subscription("/", (RESYNC, PRUNE), cache))) == []
+    assert content(driver.handle(subscription("/", (RESYNC, PRUNE), cache))) == []
     assert driver.change(Trust("/d")) == []
-    assert content(driver.obey(subscription("/", (RESYNC, PRUNE), cache))) == [deletion(0, "/d/a")]
+    assert content(driver.handle(subscription("/", (RESYNC, PRUNE), cache))) == [deletion(0, "/d/a")]
 
 
 # ---- credit and chunks
@@ -300,12 +309,12 @@ def test_nothing_is_sent_without_credit() -> None:
     assert reads(effects) == []
     assert logged(effects) == [FilePublished("/b", 10, "AA")]
     assert driver.peering().describe(0.0).waits_for == "credit"
-    assert reads(driver.obey(Nom(credit=100))) == [("/b", 0, 10)]
+    assert reads(driver.handle(Nom(credit=100))) == [("/b", 0, 10)]
 
 
 def test_nom_gets_no_answer() -> None:
     """The server does not respond to NOM."""
-    assert peered().obey(Nom(credit=5)) == []
+    assert peered().handle(Nom(credit=5)) == []
 
 
 def test_chunk_is_limited_by_the_credit() -> None:
@@ -315,14 +324,14 @@ def test_chunk_is_limited_by_the_credit() -> None:
     assert reads(effects) == [("/a", 0, 4)]
     assert driver.read(one_read(effects), b"0123") == [Send(PEER, chunk(0, "/a", 0, b"0123"))]
     assert driver.credit() == 0
-    assert reads(driver.obey(Nom(credit=100))) == [("/a", 4, 6)]
+    assert reads(driver.handle(Nom(credit=100))) == [("/a", 4, 6)]
 
 
 def test_credit_that_comes_while_a_chunk_is_read_is_for_the_next_chunk() -> None:
     """The size of a chunk is fixed when it is asked for."""
     driver = peered(credit=4)
     request = one_read(driver.publish(entry("/a", 10)))
-    assert driver.obey(Nom(credit=3)) == []
+    assert driver.handle(Nom(credit=3)) == []
     assert reads(driver.read(request, b"0123")) == [("/a", 4, 3)]
     assert driver.credit() == 3
 
@@ -383,7 +392,7 @@ def test_sequence_counts_every_command_of_a_client() -> None:
 def test_refused_client_gets_no_goodbye() -> None:
     """SRSLY ended the dialog, so KTHXBAI may not follow it when the server stops."""
     driver = peered(path=None)
-    assert isinstance(sent(driver.obey(subscription("")))[0], Srsly)
+    assert isinstance(sent(driver.handle(subscription("")))[0], Srsly)
     assert sent(driver.stop()) == []
     assert driver.clients == 0
 
@@ -398,15 +407,15 @@ def test_engine_sends_nothing_out_of_turn() -> None:
 def test_credit_that_does_not_fit_64_bits_is_refused() -> None:
     """A sum of credit never wraps: the client is refused."""
     driver = peered(credit=MAX_CREDIT)
-    [answer] = sent(driver.obey(Nom(credit=1)))
+    [answer] = sent(driver.handle(Nom(credit=1)))
     assert isinstance(answer, Srsly)
-    assert driver.obey(Hugz()) == []
+    assert driver.handle(Hugz()) == []
 
 
 def test_largest_credit_is_accepted() -> None:
     """Credit up to 2^64 - 1 is a number like any other."""
     driver = peered(credit=MAX_CREDIT - 1)
-    assert driver.obey(Nom(credit=1)) == []
+    assert driver.handle(Nom(credit=1)) == []
     assert driver.credit() == MAX_CREDIT
 
 
@@ -443,7 +452,7 @@ def test_file_that_changes_without_credit_begins_again_at_once() -> None:
     driver.read(one_read(driver.publish(entry("/a", 10))), b"012345")
     driver.publish(entry("/a", 0, "BB"))
     driver.publish(entry("/a", 4, "CC"))
-    effects = driver.obey(Nom(credit=10))
+    effects = driver.handle(Nom(credit=10))
     assert reads(effects) == [("/a", 0, 4)]
 
 
@@ -466,7 +475,7 @@ def test_file_that_cannot_be_read_as_published_begins_again_later() -> None:
         effects = driver.tick(driver.now + 0.11 * delay)
         assert reads(effects) == [("/a", 0, 10)]
     connect(driver, path=None, peer=OTHER)
-    other = one_read(driver.obey(subscription("/", (RESYNC,)), peer=OTHER))
+    other = one_read(driver.handle(subscription("/", (RESYNC,)), peer=OTHER))
     assert driver.fail(other) == []
     assert reads(driver.tick(driver.now + SETTLE_S)) == [("/a", 0, 10)], "each client has its own delay"
 
@@ -483,10 +492,10 @@ def test_mode_and_modification_time_are_sent_on_request() -> None:
     """As headers of every chunk."""
     driver = peered(path=None, credit=0)
     file = msgspec.structs.replace(entry("/a", 0), mode=0o640, signature=Signature(0, 123456789, 1))
-    driver.obey(subscription("/", (ATTRIBUTES,)))
+    driver.handle(subscription("/", (ATTRIBUTES,)))
     [command] = content(driver.publish(file))
     assert command.headers[2:] == (("mode", "0640"), ("mtime", "123456789"))
-    driver.obey(subscription("/"))
+    driver.handle(subscription("/"))
     assert content(driver.publish(entry("/b", 0))) == [chunk(1, "/b", 0, b"", size=0)]
 
 
@@ -500,7 +509,7 @@ def test_renamed_file_is_sent_without_its_content(
 ) -> None:
     """To a client that keeps deleted files; a small file is not worth it."""
     driver = peered(entry("/old", size), path=None)
-    driver.obey(subscription("/", options))
+    driver.handle(subscription("/", options))
     assert content(driver.withdraw("/old")) == [deletion(0, "/old")]
     effects = driver.publish(entry("/new", size))
     if is_short:
@@ -517,17 +526,17 @@ def test_only_a_client_that_had_the_file_is_not_sent_its_content() -> None:
     """One that comes later, or was still to be sent the old file, has nothing to take the content from."""
     large = RENAMED_FROM_OCTETS
     driver = peered(entry("/old", large), path=None)
-    driver.obey(subscription("/", (RESYNC, RENAMES)))  # it lacks /old, and a chunk of it is being read
-    driver.obey(Ohai(), peer=OTHER)
-    driver.obey(subscription("/", (RESYNC, RENAMES), (("old", "AA"),)), Nom(credit=10 * large), peer=OTHER)
+    driver.handle(subscription("/", (RESYNC, RENAMES)))  # it lacks /old, and a chunk of it is being read
+    driver.handle(Ohai(), peer=OTHER)
+    driver.handle(subscription("/", (RESYNC, RENAMES), (("old", "AA"),)), Nom(credit=10 * large), peer=OTHER)
     driver.withdraw("/old")
     effects = driver.publish(entry("/new", large))
     assert [offset for _, offset, _ in reads(effects)] in ([], [0])
     [end] = content(effects, OTHER)
     assert (end.filename, end.offset, end.chunk) == ("/new", large, b"")
     third = PeerId("clients", b"third")
-    driver.obey(Ohai(), peer=third)
-    effects = driver.obey(subscription("/", (RESYNC, RENAMES)), Nom(credit=large), peer=third)
+    driver.handle(Ohai(), peer=third)
+    effects = driver.handle(subscription("/", (RESYNC, RENAMES)), Nom(credit=large), peer=third)
     assert content(effects, third) == []
     assert [(one.request.entry.name, one.request.offset) for one in asked(effects, ReadChunk)] == [
         ("/new", 0)
@@ -537,7 +546,7 @@ def test_only_a_client_that_had_the_file_is_not_sent_its_content() -> None:
 def test_fault_while_files_are_sent_ends_the_peering(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise the client would wait for files for ever."""
     driver = peered()
-    monkeypatch.setattr(Outflow, "_send_deletion", lambda outflow, name: iter([1 // 0]))
+    monkeypatch.setattr(Outflow, "_send_cheezburger", lambda outflow, name, operation: iter([1 // 0]))
     effects: list[HostEffect] = []
     changes = Noticed(FilesChanged("/", [Put(entry("/a", 1)), Gone("/a")]))
     with pytest.raises(ZeroDivisionError):
@@ -568,7 +577,7 @@ def test_change_ends_the_delay_of_a_file_that_cannot_be_read(change: str) -> Non
         case "withdraw":
             assert sent(driver.withdraw("/a")) == [deletion(0, "/a")]
         case "refuse":
-            assert isinstance(sent(driver.obey(subscription("")))[0], Srsly)
+            assert isinstance(sent(driver.handle(subscription("")))[0], Srsly)
             assert driver.suspended == 1, "only the timer of the client"
         case "stop":
             assert sent(driver.stop()) == [Kthxbai()]
@@ -621,7 +630,7 @@ def test_newest_change_of_a_name_counts() -> None:
 def test_slow_client_is_waited_for() -> None:
     """After a batch of commands the engine waits until the socket has taken them."""
     driver = peered(*(entry(f"/{i:03}", 0) for i in range(3 * BATCH)), path=None)
-    effects = driver.obey(subscription("/", (RESYNC,)))
+    effects = driver.handle(subscription("/", (RESYNC,)))
     sizes = []
     while effects:
         assert effects[-1] == AwaitRoom(PEER, 0)
@@ -658,7 +667,7 @@ def test_change_while_a_client_is_waited_for(change: str) -> None:
             driver.withdraw("/a")
             assert driver.make_room(size) == [Send(PEER, deletion(0, "/a"))]
         case "refuse":
-            driver.obey(subscription(""))
+            driver.handle(subscription(""))
             assert driver.make_room(size) == []
             assert driver.suspended == 1, "only the timer of the client"
 
@@ -668,7 +677,7 @@ def test_full_client_gets_everything_when_it_has_room(deletions: int) -> None:
     """For some of these numbers the last command of a batch is followed by the first read of a file."""
     driver = peered(entry("/file", 7), path=None)
     stale = tuple((f"stale {i}", "0" * 40) for i in range(deletions))
-    effects = driver.play_out(driver.obey(subscription("/", (RESYNC, PRUNE), stale)))
+    effects = driver.play_out(driver.handle(subscription("/", (RESYNC, PRUNE), stale)))
     assert [command.operation for command in content(effects)] == [2] * deletions + [1, 1]
     assert b"".join(command.chunk for command in content(effects)) == b"x" * 7
 
@@ -701,7 +710,7 @@ def test_each_client_has_its_own_credit() -> None:
 
 def test_hugz_is_answered() -> None:
     """A peer responds to HUGZ with HUGZ-OK."""
-    assert sent(peered().obey(Hugz())) == [HugzOk()]
+    assert sent(peered().handle(Hugz())) == [HugzOk()]
 
 
 def test_idle_client_is_asked_for_life_once() -> None:
@@ -711,7 +720,7 @@ def test_idle_client_is_asked_for_life_once() -> None:
     assert sent(driver.tick(1.0)) == [Hugz()]
     assert driver.tick(2.0) == []
     driver.now = 2.1
-    assert sent(driver.obey(HugzOk())) == [Hugz()]
+    assert sent(driver.handle(HugzOk())) == [Hugz()]
 
 
 def test_silent_client_is_dropped() -> None:
@@ -722,7 +731,7 @@ def test_silent_client_is_dropped() -> None:
     assert effects == [DropPeer(PEER, discard=True), Log(PeerClosed(LABEL, "silent for 4.0 s"))]
     assert driver.clients == driver.suspended == 0
     driver.now = 4.1
-    assert isinstance(sent(driver.obey(Nom(credit=1)))[0], Rtfm)
+    assert isinstance(sent(driver.handle(Nom(credit=1)))[0], Rtfm)
 
 
 def test_every_command_is_a_sign_of_life() -> None:
@@ -730,14 +739,14 @@ def test_every_command_is_a_sign_of_life() -> None:
     driver = peered()
     for now in range(1, 20):
         driver.now = float(now)
-        driver.obey(Nom(credit=1))
+        driver.handle(Nom(credit=1))
         assert drops(driver.tick(now + 0.5)) == []
 
 
 def test_kthxbai_gets_no_answer() -> None:
     """The server does not respond to KTHXBAI, and does not send what still waits."""
     driver = peered()
-    assert driver.obey(Kthxbai()) == [
+    assert driver.handle(Kthxbai()) == [
         DropPeer(PEER, discard=True),
         Log(PeerClosed(LABEL, "said KTHXBAI")),
     ]
@@ -747,7 +756,7 @@ def test_kthxbai_gets_no_answer() -> None:
 def test_stop_says_kthxbai_to_every_client() -> None:
     """A server that stops says goodbye to its clients."""
     driver = peered()
-    driver.obey(Ohai(), peer=OTHER)
+    driver.handle(Ohai(), peer=OTHER)
     effects = driver.stop()
     assert (sent(effects), sent(effects, OTHER)) == ([Kthxbai()], [Kthxbai()])
     assert effects[-1] == Stop("the server stops")
@@ -771,16 +780,16 @@ def waiting_for(what: str) -> ServerDriver:
             driver.publish(entry("/a", size))
         case "a full batch":
             driver = peered(*(entry(f"/{i}", 0) for i in range(BATCH)), path=None)
-            driver.obey(subscription("/", (RESYNC,)))
+            driver.handle(subscription("/", (RESYNC,)))
         case "a delay":
             driver = peered()
             driver.fail(one_read(driver.publish(entry("/a"))))
         case "a check":
             driver = peered(entry("/a"))
-            driver.obey(subscription("/a", (("RESUME", f"6:{SHA1}"),)))
+            driver.handle(subscription("/a", (("RESUME", f"6:{SHA1}"),)))
         case "an end":
             driver = peered()
-            driver.obey(subscription(""))
+            driver.handle(subscription(""))
     return driver
 
 
@@ -815,13 +824,13 @@ def test_client_that_leaves_in_every_state(what: str, how: str) -> None:
         case "leaves":
             effects = driver.leave("has disconnected")
         case "says KTHXBAI":
-            effects = driver.obey(Kthxbai())
+            effects = driver.handle(Kthxbai())
         case "is silent":
             effects = driver.tick(100.0)
         case "is malformed":
             effects = driver.receive([b"\xaa\xa3\x07"])
         case "is displaced":
-            effects = driver.obey(Kthxbai(), user="another")
+            effects = driver.handle(Kthxbai(), user="another")
             assert isinstance(sent(effects)[0], Rtfm)
     assert driver.clients == driver.suspended == 0
     assert PEER in drops(effects)
@@ -829,7 +838,7 @@ def test_client_that_leaves_in_every_state(what: str, how: str) -> None:
     late = [effect.ticket for effect in asked(effects, ReadChunk)]  # the end of the delay was due, too
     assert late == cancelled if late else len(cancelled) == (what in ("a chunk", "a check"))
     assert driver.make_room(100) == []
-    assert sent(driver.obey(Ohai())) == [OhaiOk()]
+    assert sent(driver.handle(Ohai())) == [OhaiOk()]
 
 
 def test_answer_for_a_client_that_has_gone_is_ignored() -> None:
@@ -849,7 +858,7 @@ def test_answer_for_a_client_that_has_gone_is_ignored() -> None:
 def test_check_of_a_client_that_has_gone_is_cancelled() -> None:
     """It may take minutes otherwise."""
     driver = peered(entry("/a"))
-    request = one_check(driver.obey(subscription("/a", (("RESUME", f"6:{SHA1}"),))))
+    request = one_check(driver.handle(subscription("/a", (("RESUME", f"6:{SHA1}"),))))
     assert driver.leave()[0] == CancelAsk(request.ticket)
     assert driver.check(request, SHA1) == []
 
@@ -859,7 +868,7 @@ def test_every_message_of_the_protocol_is_handled_in_every_state() -> None:
     for opened in (False, True):
         for command in every_command():
             driver = peered() if opened else ServerDriver()
-            driver.obey(command)
+            driver.handle(command)
 
 
 def every_command() -> list[Command]:

@@ -27,12 +27,11 @@ from specwire.generated.filemq import (
     OhaiOk,
     Operation,
 )
-from specwire.runtime.filemq.catalogue import Entry, Signature
+from specwire.runtime.filemq.catalogue import Entry, ReadChunk, Signature
+from specwire.runtime.filemq.codec import DIALECTS
 from specwire.runtime.filemq.dialect import Command
-from specwire.runtime.filemq.libfilemq import DIALECTS
 from specwire.runtime.filemq.names import covers
 from specwire.runtime.filemq.outflow import MAX_RESTARTS, SMALL_OCTETS
-from specwire.runtime.filemq.requests import ReadChunk
 from specwire.runtime.kernel.effects import Ask, AwaitRoom, CancelAsk, DropPeer, HostEffect, Send
 from specwire.runtime.kernel.events import PeerId
 from tests.examples import examples
@@ -252,18 +251,18 @@ class World:
     def grant(self, client: Client, credit: int) -> None:
         """Give credit."""
         client.granted += credit
-        self.perform(self.driver.obey(Nom(credit=credit), peer=client.peer))
+        self.perform(self.driver.handle(Nom(credit=credit), peer=client.peer))
 
     def connect(self, client: Client) -> None:
         """Open a peering."""
         for command in client.connect():
-            self.perform(self.driver.obey(command, peer=client.peer))
+            self.perform(self.driver.handle(command, peer=client.peer))
 
     def leave(self, client: Client, *, says_goodbye: bool) -> None:
         """End a peering; nothing of it is left at the server."""
         client.leave()
         if says_goodbye:
-            self.perform(self.driver.obey(Kthxbai(), peer=client.peer))
+            self.perform(self.driver.handle(Kthxbai(), peer=client.peer))
         else:
             self.perform(self.driver.leave(peer=client.peer))
         connected = sum(client.is_connected for client in self.clients)
@@ -295,9 +294,9 @@ class World:
                     case "grant" if client.is_connected:
                         self.grant(client, credit)
                     case "resync" if client.is_connected and not client.in_place:
-                        self.perform(self.driver.obey(client.resync(), peer=client.peer))
+                        self.perform(self.driver.handle(client.resync(), peer=client.peer))
                     case "hugz" if client.is_connected:
-                        self.perform(self.driver.obey(Hugz(), peer=client.peer))
+                        self.perform(self.driver.handle(Hugz(), peer=client.peer))
 
     def settle(self) -> None:
         """Answer everything, and give everybody credit, until nothing more happens; each client is connected."""

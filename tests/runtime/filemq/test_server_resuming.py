@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specwire.generated.filemq import Cheezburger, Icanhaz, IcanhazOk, Nom, Operation, Srsly
+from specwire.runtime.filemq.catalogue import CheckPart
+from specwire.runtime.filemq.codec import DIALECTS
 from specwire.runtime.filemq.dialect import Command
 from specwire.runtime.filemq.events import FileResumed, FileSent, Subscribed
-from specwire.runtime.filemq.libfilemq import DIALECTS
 from specwire.runtime.filemq.outflow import SETTLE_S
 from specwire.runtime.filemq.peering import MAX_SUBSCRIPTIONS
-from specwire.runtime.filemq.requests import CheckPart
 from specwire.runtime.filemq.resync import Beginning, read_beginning
 from specwire.runtime.kernel.effects import Ask, CancelAsk, HostEffect, Log, Send
 from tests.runtime.filemq import server_driver
@@ -79,7 +79,7 @@ def play_out(driver: ServerDriver, effects: Iterable[HostEffect]) -> list[tuple[
 def test_rest_is_sent_from_its_offset() -> None:
     """The file begins like the client's part: the first chunk has the offset that was asked for."""
     driver = peered("/p/large")
-    effects = driver.obey(rest())
+    effects = driver.handle(rest())
     assert sent(effects) == [IcanhazOk()]
     assert one_check(effects).request == CheckPart(entry("/p/large"), 6)
     resumed = checked(driver, effects)
@@ -97,14 +97,14 @@ def test_rest_is_sent_from_its_offset() -> None:
 def test_file_that_begins_otherwise_is_sent_whole() -> None:
     """It was changed, or the client's part was."""
     driver = peered("/p/large")
-    effects = checked(driver, driver.obey(rest()), "C" * 40)
+    effects = checked(driver, driver.handle(rest()), "C" * 40)
     assert (reads(effects), logged(effects)) == ([("/p/large", 0, 10)], [])
 
 
 def test_nothing_may_be_left() -> None:
     """The client holds the whole file, but not in its place: only the end of the file is sent."""
     driver = peered("/p/large")
-    effects = checked(driver, driver.obey(rest(value=f"{SIZE}:{PART_SHA1}")))
+    effects = checked(driver, driver.handle(rest(value=f"{SIZE}:{PART_SHA1}")))
     assert [(command.offset, command.chunk) for command in content(effects)] == [(SIZE, b"")]
     assert FileSent("/p/large", SIZE, LABEL) in logged(effects)
 
@@ -112,13 +112,13 @@ def test_nothing_may_be_left() -> None:
 def test_digest_is_compared_without_regard_to_case() -> None:
     """Hexadecimal digits may have either case."""
     driver = peered("/p/large")
-    effects = checked(driver, driver.obey(rest(value=f"6:{PART_SHA1.lower()}")))
+    effects = checked(driver, driver.handle(rest(value=f"6:{PART_SHA1.lower()}")))
     assert reads(effects) == [("/p/large", 6, 4)]
 
 
 def test_part_longer_than_the_file_is_not_checked() -> None:
     """It cannot be the beginning of this file."""
-    effects = peered("/p/large").obey(rest(value=f"{SIZE + 1}:{PART_SHA1}"))
+    effects = peered("/p/large").handle(rest(value=f"{SIZE + 1}:{PART_SHA1}"))
     assert reads(effects) == [("/p/large", 0, SIZE)]
     assert asked(effects, CheckPart) == []
 
@@ -126,35 +126,35 @@ def test_part_longer_than_the_file_is_not_checked() -> None:
 def test_rest_is_sent_before_everything_else() -> None:
     """Any other file that begins at the client replaces the unfinished one."""
     driver = peered("/p/a", "/p/large", "/p/z")
-    effects = driver.obey(rest(), resync())
+    effects = driver.handle(rest(), resync())
     assert play_out(driver, effects) == [("/p/large", 6), ("/p/a", 0), ("/p/z", 0)]
 
 
 def test_resync_after_the_rest_does_not_send_the_file_again() -> None:
     """The cache was filled before the rest came."""
     driver = peered("/p/large")
-    assert play_out(driver, driver.obey(rest())) == [("/p/large", 6)]
-    assert play_out(driver, driver.obey(resync())) == []
+    assert play_out(driver, driver.handle(rest())) == [("/p/large", 6)]
+    assert play_out(driver, driver.handle(resync())) == []
 
 
 def test_second_resync_sends_what_could_not_be_stored() -> None:
     """A client that could not complete its file asks once more."""
     driver = peered("/p/large")
-    play_out(driver, driver.obey(rest(), resync()))
-    assert play_out(driver, driver.obey(resync())) == [("/p/large", 0)]
+    play_out(driver, driver.handle(rest(), resync()))
+    assert play_out(driver, driver.handle(resync())) == [("/p/large", 0)]
 
 
 def test_file_that_changes_after_the_rest_is_sent_whole() -> None:
     """The subscription covers it as before."""
     driver = peered("/p/large")
-    play_out(driver, driver.obey(rest()))
+    play_out(driver, driver.handle(rest()))
     assert play_out(driver, driver.publish(entry("/p/large", sha1="CC"))) == [("/p/large", 0)]
 
 
 def test_file_that_changes_while_it_is_checked_is_sent_whole() -> None:
     """The digest of the old version says nothing about the new one."""
     driver = peered("/p/large")
-    effects = driver.obey(rest())
+    effects = driver.handle(rest())
     assert reads(driver.publish(entry("/p/large", sha1="CC"))) == []
     again = checked(driver, effects)
     assert (reads(again), logged(again)) == ([("/p/large", 0, SIZE)], [])
@@ -163,7 +163,7 @@ def test_file_that_changes_while_it_is_checked_is_sent_whole() -> None:
 def test_file_that_is_withdrawn_while_it_is_checked_is_deleted() -> None:
     """Nothing of it is sent."""
     driver = peered("/p/large")
-    effects = driver.obey(rest())
+    effects = driver.handle(rest())
     assert sent(driver.withdraw("/p/large")) == []
     [deletion] = content(checked(driver, effects))
     assert (deletion.filename, deletion.operation) == ("/p/large", Operation.DELETE)
@@ -172,7 +172,7 @@ def test_file_that_is_withdrawn_while_it_is_checked_is_deleted() -> None:
 def test_file_that_cannot_be_checked_is_sent_whole_later() -> None:
     """The reader has found another file than the list of files says."""
     driver = peered("/p/large")
-    effects = driver.obey(rest())
+    effects = driver.handle(rest())
     assert driver.fail(one_check(effects)) == []
     assert reads(driver.tick(SETTLE_S)) == [("/p/large", 0, SIZE)]
 
@@ -180,7 +180,7 @@ def test_file_that_cannot_be_checked_is_sent_whole_later() -> None:
 def test_file_that_was_published_again_when_it_was_checked_is_sent_whole_at_once() -> None:
     """The reader has updated the list of files before it answers."""
     driver = peered("/p/large")
-    effects = driver.obey(rest())
+    effects = driver.handle(rest())
     driver.publish(entry("/p/large", sha1="CC"))
     assert reads(driver.fail(one_check(effects))) == [("/p/large", 0, SIZE)]
 
@@ -188,16 +188,16 @@ def test_file_that_was_published_again_when_it_was_checked_is_sent_whole_at_once
 def test_nothing_is_sent_while_a_part_is_checked() -> None:
     """Neither this file, nor another that would replace the client's part."""
     driver = peered("/p/large", "/p/a")
-    effects = driver.obey(rest())
-    assert driver.obey(Nom(credit=5)) == []
-    assert driver.obey(resync()) == [Send(PEER, IcanhazOk())]
+    effects = driver.handle(rest())
+    assert driver.handle(Nom(credit=5)) == []
+    assert driver.handle(resync()) == [Send(PEER, IcanhazOk())]
     assert reads(checked(driver, effects)) == [("/p/large", 6, 4)]
 
 
 def test_client_that_leaves_ends_the_check() -> None:
     """Computing goes no further, and a late digest has no effect."""
     driver = peered("/p/large")
-    request = one_check(driver.obey(rest()))
+    request = one_check(driver.handle(rest()))
     assert CancelAsk(request.ticket) in driver.leave()
     assert driver.check(request, PART_SHA1) == []
     assert driver.suspended == 0
@@ -206,8 +206,8 @@ def test_client_that_leaves_ends_the_check() -> None:
 def test_rest_waits_for_credit() -> None:
     """Exact to the octet, as always."""
     driver = peered("/p/large", credit=0)
-    assert reads(checked(driver, driver.obey(rest()))) == []
-    assert reads(driver.obey(Nom(credit=3))) == [("/p/large", 6, 3)]
+    assert reads(checked(driver, driver.handle(rest()))) == []
+    assert reads(driver.handle(Nom(credit=3))) == [("/p/large", 6, 3)]
 
 
 # ---- the option
@@ -217,8 +217,8 @@ def test_request_is_no_subscription() -> None:
     """It is neither logged nor counted: a client with all the subscriptions it may have can resume a file."""
     driver = peered("/p/large")
     for number in range(MAX_SUBSCRIPTIONS - 1):
-        driver.obey(subscription(f"/{number}"))
-    effects = driver.obey(rest())
+        driver.handle(subscription(f"/{number}"))
+    effects = driver.handle(rest())
     assert sent(effects) == [IcanhazOk()]
     assert logged(effects) == []
 
@@ -232,17 +232,17 @@ def test_request_is_not_judged_if_the_path_was_accepted() -> None:
         return None if path == "/p" else "is not for you"
 
     driver = peered("/p/large", authorise=authorise)
-    assert reads(checked(driver, driver.obey(rest()))) == [("/p/large", 6, 4)]
+    assert reads(checked(driver, driver.handle(rest()))) == [("/p/large", 6, 4)]
     assert judged == ["/p"]
 
 
 def test_request_without_a_subscription_is_one() -> None:
     """The option is ignored, and allows a client nothing that it may not have."""
     driver = peered("/p/large", path=None, authorise=lambda user, path: "is not for you")
-    [answer] = sent(driver.obey(rest()))
+    [answer] = sent(driver.handle(rest()))
     assert isinstance(answer, Srsly)
     driver = peered("/p/large", path="/q")
-    effects = driver.obey(rest())
+    effects = driver.handle(rest())
     assert sent(effects) == [IcanhazOk()]
     assert logged(effects) == [Subscribed("/p/large", LABEL)]
     assert not any(isinstance(effect, Ask) for effect in effects)
@@ -250,15 +250,15 @@ def test_request_without_a_subscription_is_one() -> None:
 
 def test_faulty_name_below_a_path_is_refused_as_always() -> None:
     """With SRSLY."""
-    [answer] = sent(peered("/p/large").obey(rest("/p/../secret", f"6:{PART_SHA1}", PRUNE)))
+    [answer] = sent(peered("/p/large").handle(rest("/p/../secret", f"6:{PART_SHA1}", PRUNE)))
     assert isinstance(answer, Srsly)
 
 
 def test_second_request_of_a_client_is_a_subscription_like_any_other() -> None:
     """A client needs one, and cannot have the server compute more."""
     driver = peered("/p/large", "/p/a")
-    checked(driver, driver.obey(rest()))
-    effects = driver.obey(rest("/p/a"))
+    checked(driver, driver.handle(rest()))
+    effects = driver.handle(rest("/p/a"))
     assert logged(effects) == [Subscribed("/p/a", LABEL)]
     assert asked(effects, CheckPart) == []
 
@@ -268,7 +268,7 @@ def test_file_that_is_not_published_any_more(
     options: tuple[tuple[str, str], ...], deleted: list[str]
 ) -> None:
     """Its deletion is sent if the client asks for it."""
-    commands = content(peered("/p/large").obey(rest("/p/gone", f"6:{PART_SHA1}", *options)))
+    commands = content(peered("/p/large").handle(rest("/p/gone", f"6:{PART_SHA1}", *options)))
     assert [c.filename for c in commands if c.operation == Operation.DELETE] == deleted
     assert len(commands) == len(deleted)
 
@@ -276,7 +276,7 @@ def test_file_that_is_not_published_any_more(
 def test_client_that_writes_in_place_gets_the_whole_file() -> None:
     """It has written its part into the file itself, at whatever offset."""
     driver = peered("/p/large", dialect="libfilemq", credit=0)
-    effects = driver.obey(rest(), Nom(credit=1000))
+    effects = driver.handle(rest(), Nom(credit=1000))
     assert asked(effects, CheckPart) == []
     assert play_out(driver, effects) == [("/p/large", 0)]
 
@@ -292,7 +292,7 @@ MALFORMED = [
 @pytest.mark.parametrize("value", MALFORMED)
 def test_malformed_value_is_ignored(value: str) -> None:
     """It is an option like any other that a server does not know: the command is a subscription."""
-    effects = peered("/p/large").obey(rest(value=value))
+    effects = peered("/p/large").handle(rest(value=value))
     assert effects == [Send(PEER, IcanhazOk()), Log(Subscribed("/p/large", LABEL))]
 
 
@@ -346,7 +346,7 @@ def test_whatever_is_asked_every_file_is_sent_in_one_piece(
 
     under_way: tuple[str, int] | None = None
     for now, command in enumerate(story, start=1):
-        effects = driver.play_out(driver.obey(command), digest=digest)
+        effects = driver.play_out(driver.handle(command), digest=digest)
         effects += driver.play_out(driver.tick(float(now)), digest=digest)  # a delay is over
         for chunk in content(effects):
             if chunk.operation == Operation.CREATE:

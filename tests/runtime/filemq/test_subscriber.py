@@ -46,13 +46,13 @@ def is_free(folder: Path) -> bool:
 
 def hold_disk(client: FilemqClient) -> threading.Event:
     """Let the disk work of a client wait for an event."""
-    gate, perform = threading.Event(), client._inbox.perform_some
+    gate, perform = threading.Event(), client._inbox.perform
 
     def perform_later(actions: Sequence[DiskAction]) -> list[Outcome]:
         assert gate.wait(TIMEOUT_S)
         return perform(actions)
 
-    client._inbox.perform_some = perform_later  # type: ignore[method-assign]
+    client._inbox.perform = perform_later  # type: ignore[method-assign]
     return gate
 
 
@@ -167,7 +167,7 @@ def test_a_fault_of_the_inbox_ends_the_client(tmp_path: Path, caplog: pytest.Log
 
     async def story() -> None:
         client = make_client(tmp_path)
-        client._inbox.perform_some = fail  # type: ignore[method-assign]
+        client._inbox.perform = fail  # type: ignore[method-assign]
         async with client:
             client.accept_deletions()
             with pytest.raises(KeyError, match="no such thing"):

@@ -29,7 +29,7 @@ from specwire.runtime.kernel.effects import (
     ask,
     commit,
 )
-from specwire.runtime.kernel.engine import StoryEngine
+from specwire.runtime.kernel.engine import StoryEngine, UnansweredError
 from specwire.runtime.kernel.events import (
     Answered,
     Called,
@@ -54,11 +54,11 @@ def send(text: str) -> Send:
 
 
 def engine_of(story: Callable[[str], Story]) -> StoryEngine:
-    """Return an engine in which a call begins a story, with the request as its argument."""
+    """Return an engine in which a notice begins a story, with the value as its argument."""
 
     def react(event: Event) -> Story:
         match event:
-            case Called(request=request):
+            case Noticed(value=request):
                 yield from story(request)
             case Stopping(reason=reason):
                 yield Stop(reason)
@@ -73,7 +73,7 @@ def handle(engine: StoryEngine, event: Event, now: float = 0.0) -> list[HostEffe
 
 def begin(engine: StoryEngine, request: str = "", now: float = 0.0) -> list[HostEffect]:
     """Begin a story."""
-    return handle(engine, Called(1, request), now)
+    return handle(engine, Noticed(request), now)
 
 
 def texts(effects: Iterable[HostEffect]) -> list[str]:
@@ -373,7 +373,7 @@ def test_fault_costs_one_story() -> None:
     engine = engine_of(story)
     effects: list[HostEffect] = []
     with pytest.raises(RuntimeError, match="fault"):
-        effects.extend(engine.handle(Called(1, ""), 0.0))
+        effects.extend(engine.handle(Noticed(""), 0.0))
     assert texts(effects) == ["before the fault"]
     assert engine.deadline() == -inf, "the other story is due"
     assert texts(handle(engine, Tick())) == ["healthy"]
@@ -404,6 +404,59 @@ def test_other_values_raise_where_they_are_yielded(value: object, reason: str) -
     assert raised.traceback[-1].name == "story"
     assert cleaned_up == ["request"]
     assert engine.suspended == 0
+
+
+def called(story: Story) -> StoryEngine:
+    """Return an engine in which this is the story of every call."""
+    return StoryEngine(lambda event: story)
+
+
+@pytest.mark.parametrize("suspends", [False, True])
+def test_call_without_an_answer_fails(suspends: bool) -> None:
+    """When its story ends, at once or later."""
+
+    def story() -> Story:
+        if suspends:
+            yield Wait("a moment", 5.0)
+        yield send("end")
+
+    engine = called(story())
+    effects = handle(engine, Called(7, "request"))
+    if suspends:
+        assert effects == []
+        effects = handle(engine, Tick(), 5.0)
+    sent, answer = effects
+    assert sent == send("end")
+    assert isinstance(answer, Return) and answer.call == 7
+    assert isinstance(answer.error, UnansweredError) and str(answer.error) == "the engine has no answer"
+
+
+def test_call_with_a_fault_fails() -> None:
+    """The caller has the reason; the host gets the exception."""
+
+    def story() -> Story:
+        yield send("before")
+        raise RuntimeError("bad")
+
+    effects: list[HostEffect] = []
+    with pytest.raises(RuntimeError, match="bad"):
+        for effect in called(story()).handle(Called(7, "request"), 0.0):
+            effects.append(effect)  # noqa: PERF402 - those before the exception are kept
+    sent, answer = effects
+    assert sent == send("before") and isinstance(answer, Return)
+    assert str(answer.error) == "a fault of specwire: RuntimeError('bad')"
+
+
+def test_call_is_answered_once() -> None:
+    """What the story does after its answer does not matter; an answer to another call is not its own."""
+
+    def story() -> Story:
+        yield Return(6, "other")
+        yield Return(7, "own")
+        yield send("after")
+
+    effects = handle(called(story()), Called(7, "request"))
+    assert effects == [Return(6, "other"), Return(7, "own"), send("after")]
 
 
 @given(st.lists(st.sampled_from(["durable", "full", "cancel"]), max_size=12), st.data())

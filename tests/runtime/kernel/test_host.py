@@ -32,7 +32,7 @@ from specwire.runtime.kernel.effects import (
     ask,
     commit,
 )
-from specwire.runtime.kernel.engine import PackageCodec, StoryEngine
+from specwire.runtime.kernel.engine import PackageCodec, StoryEngine, UnansweredError
 from specwire.runtime.kernel.events import (
     Called,
     Event,
@@ -126,10 +126,12 @@ def react(event: Event) -> Story:
             yield Return(call)
         case Called(call=call, request="never"):
             yield Wait("never")
-        case Called(call=call, request="fault"):
+        case Called(request="fault"):
             yield Fork(faulty())
-            yield Fork(fork(call))
+            yield Fork(healthy())
             raise RuntimeError("a fault of the engine")
+        case Called(request="silence"):
+            yield Log(Happened("silence"))
         case Called(call=call, request="error"):
             yield Return(call, error=LookupError("no such thing"))
         case Called(request="stop"):
@@ -147,10 +149,10 @@ def faulty() -> Story:
     raise RuntimeError("another fault of the engine")
 
 
-def fork(call: int) -> Story:
-    """Answer a call; this story and `faulty` are due at one time."""
+def healthy() -> Story:
+    """Log something; this story and `faulty` are due at one time."""
     yield Wait("another moment", (yield Now()))
-    yield Return(call, "after the fault")
+    yield Log(Happened("healthy"))
 
 
 async def handle_query(query: Query) -> str:
@@ -306,7 +308,10 @@ def test_fault_of_the_engine_costs_one_story(caplog: pytest.LogCaptureFixture) -
     """It is logged with its trace, the stories after it run, and the host goes on."""
 
     async def story(case: Case) -> None:
-        assert await case.host.call("fault") == "after the fault"
+        with pytest.raises(UnansweredError, match="a fault of the engine"):
+            await case.host.call("fault")
+        while Happened("healthy") not in case.events:
+            await asyncio.sleep(0.001)
         assert await case.host.call(("ask", "word")) == "WORD"
         assert case.host.status().counters.faults == 2
 
@@ -316,6 +321,17 @@ def test_fault_of_the_engine_costs_one_story(caplog: pytest.LogCaptureFixture) -
         "a fault of the engine",
         "another fault of the engine",
     ]
+
+
+def test_call_without_an_answer_ends() -> None:
+    """At once, and not when the host stops."""
+
+    async def story(case: Case) -> None:
+        with pytest.raises(UnansweredError, match="the engine has no answer"):
+            await case.host.call("silence")
+        assert case.host.status().counters.faults == 0
+
+    with_case(story)
 
 
 def test_fault_of_a_codec_costs_one_message() -> None:
@@ -384,9 +400,9 @@ def test_commits_are_durable_before_they_are_answered(tmp_path: Path) -> None:
         words = [case.host.call(("commit", word)) for word in ("b", "a", "b")]
         first, second, third = await asyncio.gather(*words)
         assert (first, second) == ("durable", "durable") and "UNIQUE" in third
-        counters = case.host.status().counters
-        assert (counters.commits, counters.failed_commits) == (2, 1)
-        assert sum(counters.commit_s.counts) == 2
+        store = case.host.status().store
+        assert store is not None and (store.commits, store.failed, store.pending) == (2, 1, 0)
+        assert sum(store.commit_s.counts) == 2
         with sqlite3.connect(tmp_path / "words.sqlite3") as database:
             assert database.execute("SELECT count(*) FROM word").fetchall() == [(2,)]
 
@@ -407,8 +423,9 @@ def test_fault_of_the_records_is_not_acknowledged(tmp_path: Path) -> None:
         outcomes = await asyncio.gather(*[case.host.call(("commit", word)) for word in ("a", "bug", "c")])
         fault = "a fault of specwire: RuntimeError('a fault of the records')"
         assert outcomes == ["durable", fault, "durable"]
-        counters = case.host.status().counters
-        assert (counters.commits, counters.failed_commits, counters.faults) == (2, 1, 1)
+        status = case.host.status()
+        assert status.store is not None and (status.store.commits, status.store.failed) == (2, 0)
+        assert status.counters.faults == 1
 
     with_case(story, store=stored(tmp_path))
 

@@ -241,6 +241,35 @@ def test_dropped_peer_gets_no_room() -> None:
     with_case(story)
 
 
+# ---- turns
+
+
+def test_messages_of_a_wake_up_are_handled_before_their_effects() -> None:
+    """So a goodbye takes back answers that have not left."""
+    steps: list[str] = []
+
+    class Engine(Puppet):
+        def handle(self, event: Event, now: float) -> Iterable[HostEffect]:
+            if not isinstance(event, MessageReceived):
+                return super().handle(event, now)
+            steps.append(f"handle {event.message.sequence}")
+            return (Log(HostNotice(f"perform {event.message.sequence}")),)
+
+    async def story() -> None:
+        settings = HostSettings(listeners={"front": FRONT})
+        host = Host(
+            Engine(), PackageCodec(zre), settings, on_event=lambda event: steps.append(event.describe())
+        )
+        async with host:
+            for number in (1, 2):
+                host.on_message(SLOW, "", ping(number).encode())
+            assert steps == []
+            host.on_rest()
+            assert steps == ["handle 1", "handle 2", "perform 1", "perform 2"]
+
+    run(story)
+
+
 # ---- what is dropped, paused and noticed
 
 

@@ -7,12 +7,8 @@ import gc
 import json
 import weakref
 from collections.abc import Mapping
-from typing import Annotated, Any
-
-import msgspec
 
 from specwire.runtime.kernel.log import EventLog, EventStreams, LogEvent
-from specwire.runtime.kernel.status import Distribution, Measure, measure
 from specwire.runtime.log.form import LogForm
 from specwire.runtime.log.quota import LINES, PER_S
 
@@ -125,46 +121,3 @@ def test_dropped_streams_are_forgotten() -> None:
         assert seen() is None
 
     asyncio.run(story())
-
-
-class Row(msgspec.Struct, frozen=True):
-    """One room."""
-
-    room: str
-    open_doors: int
-
-
-class House(msgspec.Struct, frozen=True):
-    """Status of a house, with every kind of measure."""
-
-    name: str
-    warm: Annotated[bool, Measure("gauge", "Whether it is warm.")]
-    came: Annotated[int, Measure("counter", "People.", "people", {"direction": "in"})]
-    left: Annotated[int, Measure("counter", "People.", "people", {"direction": "out"})]
-    by_day: Annotated[dict[str, int], Measure("counter", "Visits.", label="day")]
-    rooms: Annotated[tuple[Row, ...], Measure("gauge", "Rooms.")]
-    visit_s: Annotated[Distribution, Measure("histogram", "Length of a visit.", "visit_seconds")]
-    cellar: Row
-
-
-def house() -> House:
-    """Return a house with two rooms and three visits."""
-    visits = Distribution((1.0, 10.0))
-    for seconds in (0.5, 10.0, 11.0):
-        visits.add(seconds)
-    rooms = (Row("kitchen", 1), Row("hall\n", 1200))
-    return House("house", True, 3, 2, {"Monday": 4}, rooms, visits, Row("cellar", 0))
-
-
-def test_measures_of_a_status() -> None:
-    """Numbers, labels, lengths, and cumulative buckets as Prometheus has them."""
-    families: dict[str, Any] = {family.name: family for family in measure(house(), "specwire_house")}
-    assert {name: family.samples for name, family in families.items()} == {
-        "specwire_house_warm": {(): 1},
-        "specwire_house_people": {("in",): 3, ("out",): 2},
-        "specwire_house_by_day": {("Monday",): 4},
-        "specwire_house_rooms": {(): 2},
-        "specwire_house_visit_seconds": {(): 21.5},
-    }
-    assert families["specwire_house_visit_seconds"].buckets == {(): [1, 2, 3]}
-    assert families["specwire_house_people"].labels == ("direction",)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,7 +47,8 @@ from specwire.runtime.kernel.events import (
 )
 from specwire.runtime.kernel.log import LogEvent
 from specwire.runtime.kernel.service import HandlerError
-from specwire.runtime.kernel.simulator import Disturbances, Simulator
+from specwire.runtime.kernel.simulator import Disturbances, SimulatedNode, SimulatedStore, Simulator
+from specwire.runtime.kernel.store import Execute, Schema, Statement
 
 UP = PeerId("up")
 CODEC = PackageCodec(zre)
@@ -213,6 +216,20 @@ def react(clerk: Clerk, event: Event) -> Story:
             yield Stop(reason)
 
 
+class NumberRecords:
+    """Records that are numbers; one that is there already fails."""
+
+    schema = Schema(1, ("CREATE TABLE number (number INTEGER PRIMARY KEY)",))
+
+    def statements(self, record: int) -> Sequence[Statement]:
+        """Return one INSERT."""
+        return (Execute("INSERT INTO number VALUES (?)", (record,)),)
+
+    def load(self, connection: sqlite3.Connection) -> list[int]:
+        """Return the numbers in order."""
+        return [number for (number,) in connection.execute("SELECT number FROM number ORDER BY number")]
+
+
 def handle_number(number: int) -> int:
     """Return the square; 13 and 14 do not work."""
     if number == 13:
@@ -227,19 +244,25 @@ def test_acknowledged_is_stored(seed: int, failed: float, count: int) -> None:
     """What the store has is exactly what the engine was told of, in the order of the commits."""
     simulator = Simulator(seed, Disturbances(failed_commits=failed, commit_s=(0.0, 0.1)))
     clerk = Clerk()
-    node = simulator.add("clerk", StoryEngine(partial(react, clerk)), CODEC)
+    store = SimulatedStore(NumberRecords())
+    node = simulator.add("clerk", StoryEngine(partial(react, clerk)), CODEC, store=store)
     for number in range(count):
         simulator.at(number / 100, partial(simulator.call, "clerk", number))
     simulator.run(60.0)
-    assert node.records == clerk.accepted == sorted(clerk.accepted)
+    assert node.records == clerk.accepted == store.load()
     assert sorted(clerk.accepted + clerk.refused) == list(range(count))
     assert len(clerk.refused) in {0.0: (0,), 1.0: (count,)}.get(failed, range(count + 1))
 
 
 def test_killed_engine_stores_nothing_more() -> None:
-    """A commit on its way is lost with a kill, and completed by a stop."""
+    """A commit on its way is lost with a kill, and completed by a stop. The next engine finds what is stored."""
     simulator = Simulator(1, Disturbances(commit_s=(1.0, 1.0)))
-    nodes = [simulator.add(name, StoryEngine(partial(react, Clerk())), CODEC) for name in ("one", "other")]
+    stores = {name: SimulatedStore(NumberRecords()) for name in ("one", "other")}
+
+    def start(name: str) -> SimulatedNode:
+        return simulator.add(name, StoryEngine(partial(react, Clerk())), CODEC, store=stores[name])
+
+    nodes = [start(name) for name in stores]
     simulator.call("one", 1)
     simulator.call("other", 2)
     simulator.run(0.5)
@@ -247,6 +270,24 @@ def test_killed_engine_stores_nothing_more() -> None:
     simulator.stop("other")
     simulator.run(5.0)
     assert [node.records for node in nodes] == [[], [2]]
+    for name in stores:
+        start(name)
+    assert [event.restored for _, _, event in simulator.trace[-2:] if isinstance(event, Started)] == [[], [2]]
+
+
+def test_records_are_stored_as_by_a_host() -> None:
+    """A record that the database refuses fails alone. An engine that commits needs a store."""
+    simulator = Simulator(1)
+    node = simulator.add(
+        "clerk", StoryEngine(partial(react, Clerk())), CODEC, store=SimulatedStore(NumberRecords())
+    )
+    calls = [simulator.call("clerk", number) for number in (5, 5, 6)]
+    simulator.run(1.0)
+    answers = [node.returned[call].value for call in calls]
+    assert answers == ["", "UNIQUE constraint failed: number.number", ""] and node.records == [5, 6]
+    simulator.add("other", StoryEngine(partial(react, Clerk())), CODEC)
+    with pytest.raises(AssertionError, match="other commits, and has no store"):
+        simulator.call("other", 7)
 
 
 def test_clock_handlers_and_reload() -> None:

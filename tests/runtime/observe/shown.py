@@ -9,12 +9,10 @@ from typing import TypeVar
 import msgspec
 
 from specwire.runtime.observe.families import gauge
+from specwire.runtime.observe.filemq import view_server
 from specwire.runtime.observe.place import LOOPBACK, Place
-from specwire.runtime.observe.rates import Counted
 from specwire.runtime.observe.showing import Showing
-from specwire.runtime.observe.subject import Subject
-from specwire.runtime.observe.view import View
-from specwire.runtime.observe.views.filemq import view_server
+from specwire.runtime.observe.view import Counted, Subject, View
 from tests.runtime.observe import statuses
 
 ANY = Place(LOOPBACK, 0)

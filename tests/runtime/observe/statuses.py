@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from specwire.runtime.bridge.bridging import Bridged
 from specwire.runtime.capture.counts import TapCounts
 from specwire.runtime.capture.proxy import Proxied
-from specwire.runtime.filemq import codec as filemq_counters
+from specwire.runtime.filemq.events import ServerCounters, SubscriberCounters
 from specwire.runtime.filemq.status import (
     ClientStatus,
+    Phase,
     PublicationStatus,
     ServerStatus,
     SubscriberStatus,
@@ -17,13 +20,14 @@ from specwire.runtime.filemq.status import Refusal as FilemqRefusal
 from specwire.runtime.flux.counters import Counters as FluxCounters
 from specwire.runtime.flux.status import BrokerStatus as FluxStatus
 from specwire.runtime.flux.status import ChildStatus, LocalStatus
-from specwire.runtime.kernel.status import ProcessStatus
+from specwire.runtime.kernel.status import HostCounters, HostStatus, ProcessStatus
 from specwire.runtime.norfab.durations import Durations
 from specwire.runtime.norfab.serve.counters import Counters as NorfabCounters
 from specwire.runtime.norfab.serve.status import BrokerStatus, JobsStatus, Refusal, ServiceStatus
 from specwire.runtime.norfab.serve.status import WorkerStatus as RegisteredWorker
 from specwire.runtime.norfab.worker.status import AssignedStatus, WorkerCounters, WorkerStatus
 from specwire.runtime.transport.relay import Passage, Relay, Watcher
+from specwire.runtime.zre.peer import RemoteStatus, ZreStatus
 
 PROCESS = ProcessStatus(pid=42, version="1.2.3", started="2026-01-02T03:04:05+00:00", uptime_s=61.5)
 TAPS = (TapCounts("tap-1", 10, 8, 2),)
@@ -37,7 +41,7 @@ def took(*seconds: float) -> Durations:
     return durations
 
 
-FILEMQ_COUNTERS = filemq_counters.Counters(
+FILEMQ_COUNTERS = ServerCounters(
     messages_in=7,
     messages_out=30,
     octets_in=700,
@@ -81,11 +85,11 @@ FILEMQ_SUBSCRIBER = SubscriberStatus(
     process=PROCESS,
     inbox="/srv/inbox",
     paths=("/docs", "/data"),
-    connection="open",
+    connection=Phase.OPEN,
     files=6,
     under_way=UnderWay("/docs/a", 30, 120, "", 10.0),
     pending_octets=11,
-    counters=FILEMQ_COUNTERS,
+    counters=SubscriberCounters(**msgspec.structs.asdict(FILEMQ_COUNTERS)),
     refusals=(),
     captures=(),
 )
@@ -180,6 +184,32 @@ NORFAB_WORKER = WorkerStatus(
     ),
     captures=(),
     durations={"nap": took(0.3)},
+)
+
+
+ZRE = ZreStatus(
+    name="ann",
+    uuid="11" * 16,
+    endpoint="tcp://127.0.0.1:5670",
+    groups=("chat", "lab"),
+    dialing=("tcp://127.0.0.1:5671",),
+    peers=(
+        RemoteStatus("bob", "22" * 16, "tcp://127.0.0.1:5672", ("chat",), {"role": "gateway"}, 0.5),
+        RemoteStatus("cid", "33" * 16, "tcp://127.0.0.1:5673", (), {}, 4.5),
+    ),
+    host=HostStatus(
+        process=PROCESS,
+        endpoints={"mailbox": "tcp://127.0.0.1:5670"},
+        paused=False,
+        connections=3,
+        pending_effects=4,
+        messages_in=20,
+        messages_out=30,
+        octets_in=2000,
+        octets_out=3000,
+        counters=HostCounters(malformed=1, refused=2, cut_off=3, lost=4, faults=5),
+        captures=TAPS,
+    ),
 )
 
 

@@ -14,12 +14,10 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from specwire.runtime.observe.http.doorman import MAX_CONNECTIONS, Doorman
-from specwire.runtime.observe.http.faults import FAULTS, PER_S, FaultsOnly
-from specwire.runtime.observe.http.hosts import is_known_host
-from specwire.runtime.observe.http.password import read_password
+from specwire.runtime.observe.access import MAX_CONNECTIONS, ConnectionLimiter, is_known_host, read_password
 from specwire.runtime.observe.place import Place
 from specwire.runtime.observe.showing import Showing
+from specwire.runtime.observe.site import FAULTS, PER_S, FaultsOnly
 from specwire.runtime.observe.view import Health, Notice
 from specwire.runtime.transport.errors import TransportError
 from tests.runtime.observe.shown import ANY, Answer, Still, ask, connect, play, port_of
@@ -167,7 +165,7 @@ def private(folder: Path, text: str) -> Path:
 
 
 def test_a_password_that_others_can_read_or_guess_is_none(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="has 5 characters, and 12 are wanted"):
+    with pytest.raises(ValueError, match="has 5 characters, and 12 are required"):
         read_password(private(tmp_path, "short\n"))
     file = private(tmp_path, "long enough for anybody\n")
     assert read_password(file) == "long enough for anybody"
@@ -278,16 +276,16 @@ def test_a_silent_connection_is_closed() -> None:
             raise AssertionError("nothing was asked")
 
         server = web.Server(answer)
-        doorman = Doorman(server, idle_s=0.0)
+        limiter = ConnectionLimiter(server, idle_s=0.0)
         loop = asyncio.get_running_loop()
-        listening = await loop.create_server(doorman.admit, "127.0.0.1", 0)
+        listening = await loop.create_server(limiter.admit, "127.0.0.1", 0)
         reader, writer = await asyncio.open_connection(*listening.sockets[0].getsockname()[:2])
         writer.write(b"GET / HTTP/1.1\r\n")
         while not server.connections:
             await asyncio.sleep(0)
         reading = asyncio.create_task(reader.read())
         while not reading.done():
-            doorman.sweep()
+            limiter.sweep()
             await asyncio.sleep(0)
         writer.close()
         listening.close()

@@ -10,16 +10,19 @@ import pytest
 
 from specwire.runtime.norfab.serve.status import ServiceStatus
 from specwire.runtime.norfab.serve.status import WorkerStatus as RegisteredWorker
+from specwire.runtime.observe import flux, norfab, relay
 from specwire.runtime.observe.exposition import Exposition
 from specwire.runtime.observe.families import MAX_VALUES, Family
-from specwire.runtime.observe.metrics import filemq, flux, norfab, relay
+from specwire.runtime.observe.filemq import measure_peer
+from specwire.runtime.observe.zre import measure_zre
 from tests.house.repository import ROOT
 from tests.runtime.observe import statuses
 
 MEASURED: Mapping[str, list[Family]] = {
-    "filemq server": filemq.measure(statuses.FILEMQ_SERVER),
-    "filemq subscriber": filemq.measure(statuses.FILEMQ_SUBSCRIBER),
-    "flux broker": flux.measure(statuses.FLUX),
+    "filemq server": measure_peer(statuses.FILEMQ_SERVER),
+    "filemq subscriber": measure_peer(statuses.FILEMQ_SUBSCRIBER),
+    "zre peer": measure_zre(statuses.ZRE),
+    "flux broker": flux.measure_broker(statuses.FLUX),
     "norfab broker": norfab.measure_broker(statuses.NORFAB_BROKER),
     "norfab worker": norfab.measure_worker(statuses.NORFAB_WORKER),
     "capture proxy": relay.measure_proxy(
@@ -73,6 +76,38 @@ def test_a_subscriber_tells_of_its_connection() -> None:
     }
     assert (told["specwire_filemq_held_files"], told["specwire_filemq_pending_bytes"]) == (6, 11)
     assert "specwire_capture_messages_dropped" not in told, "nothing is captured"
+
+
+def test_helps_of_filemq_name_what_each_does() -> None:
+    """A server sends and withdraws; a subscriber receives and deletes."""
+    helps = {name: {one.name: one.help for one in MEASURED[name]} for name in MEASURED}
+    for name, server, subscriber in (
+        ("chunks", "Chunks of content that were sent.", "Chunks of content that were received."),
+        ("content_bytes", "Content of files that was sent.", "Content of files that was received."),
+        ("files", "Files that were sent, whole.", "Files that were received, whole."),
+        ("deletions", "Files that were withdrawn.", "Files that were deleted."),
+        ("files_under_way", "Files of which a part has been sent.", "Files of which a part has come."),
+    ):
+        assert helps["filemq server"][f"specwire_filemq_{name}"] == server
+        assert helps["filemq subscriber"][f"specwire_filemq_{name}"] == subscriber
+
+
+def test_a_server_without_clients_measures_zeros() -> None:
+    idle = msgspec.structs.replace(statuses.FILEMQ_SERVER, clients=())
+    samples = {family.name: family.samples for family in measure_peer(idle)}
+    for name in ("clients", "subscriptions", "credit_bytes", "queued_changes", "files_under_way"):
+        assert samples[f"specwire_filemq_{name}"] == {(): 0}
+
+
+def test_a_zre_peer_measures_its_network_and_its_host() -> None:
+    told = values("zre peer")
+    assert told["specwire_info"] == {("zre-peer", "zre", told_version()): 1}
+    assert (told["specwire_uptime_seconds"], told["specwire_zre_peers"]) == (61.5, 2)
+    assert (told["specwire_zre_dialed_endpoints"], told["specwire_zre_connections"]) == (1, 3)
+    assert told["specwire_zre_messages"] == {("in",): 20, ("out",): 30}
+    assert told["specwire_zre_message_bytes"] == {("in",): 2000, ("out",): 3000}
+    assert (told["specwire_zre_refused_clients"], told["specwire_zre_lost_peers"]) == (2, 4)
+    assert told["specwire_capture_messages_recorded"] == {("tap-1",): 10}
 
 
 def test_a_flux_broker_tells_of_its_place_and_its_children() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specwire.runtime.observe.rates import REMEMBERED, Counted, Rate, Rates
+from specwire.runtime.observe.view import REMEMBERED, Counted, Rate, Rates
 
 
 def test_a_rate_is_what_was_added_over_the_time_that_passed() -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from specwire.runtime.flux.survey import Branch
 from specwire.runtime.norfab.serve.status import ServiceStatus
+from specwire.runtime.observe import filemq, flux, norfab, relay
 from specwire.runtime.observe.view import LONGEST_WORD, MAX_BRANCHES, MAX_ROWS, Node, View, word
-from specwire.runtime.observe.views import filemq, flux, norfab, relay
 from tests.runtime.observe import statuses
 
 

@@ -12,7 +12,7 @@ from specwire.runtime.zre import ZreSettings
 from specwire.runtime.zre.beacon import decode_beacon, encode_beacon
 from specwire.runtime.zre.events import NotReached, PeerEntered, PeerExited
 from specwire.runtime.zre.rules import MAX_STRANGERS
-from specwire.runtime.zre.state import BeaconHeard
+from specwire.runtime.zre.state import BeaconReceived
 from tests.runtime.zre.test_rules import (
     OUR_HELLO,
     OURS,
@@ -27,12 +27,12 @@ from tests.runtime.zre.test_rules import (
 )
 
 LONELY = msgspec.structs.replace(SETTINGS, endpoint=())
-THEIR_BEACON = BeaconHeard(THEIRS, "127.0.0.1", 2)
-GOODBYE = BeaconHeard(THEIRS, "127.0.0.1", 0)
+THEIR_BEACON = BeaconReceived(THEIRS, "127.0.0.1", 2)
+GOODBYE = BeaconReceived(THEIRS, "127.0.0.1", 0)
 OCTETS = b"ZRE\x01\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\xc0\x01"
 
 
-def hear(desk: Desk, *beacons: BeaconHeard) -> list[HostEffect]:
+def hear(desk: Desk, *beacons: BeaconReceived) -> list[HostEffect]:
     """Handle beacons."""
     return [effect for beacon in beacons for effect in desk.handle(Noticed(beacon))]
 
@@ -77,12 +77,14 @@ def test_new_peer() -> None:
     assert sent(effects) == [[OUR_HELLO]]
     assert hear(desk, THEIR_BEACON, THEIR_BEACON) == [], "it is dialed already"
     assert isinstance(logged(desk.receive(THEIR_HELLO))[0], PeerEntered)
-    assert hear(desk, THEIR_BEACON) == [] and not desk.node.heard
+    assert hear(desk, THEIR_BEACON) == [] and not desk.node.beacons
 
 
 def test_own_and_configured() -> None:
     """'A node SHALL discard beacons that it receives from itself'; a configured endpoint is dialed once."""
-    assert hear(Desk(LONELY), BeaconHeard(OURS, "127.0.0.1", 1), BeaconHeard(OURS, "127.0.0.1", 0)) == []
+    assert (
+        hear(Desk(LONELY), BeaconReceived(OURS, "127.0.0.1", 1), BeaconReceived(OURS, "127.0.0.1", 0)) == []
+    )
     assert hear(Desk(), THEIR_BEACON) == []
 
 
@@ -92,7 +94,7 @@ def test_goodbye() -> None:
     assert hear(desk, GOODBYE) == [], "it is unknown"
     hear(desk, THEIR_BEACON)
     desk.receive(THEIR_HELLO)
-    assert hear(desk, BeaconHeard(THEIRS, "127.0.0.2", 0)) == [], "its own host did not send it"
+    assert hear(desk, BeaconReceived(THEIRS, "127.0.0.2", 0)) == [], "its own host did not send it"
     assert hear(desk, GOODBYE) == [
         Log(PeerExited(THEIRS.hex(), "them", "left")),
         DropPeer(PeerId("peer-1")),
@@ -116,7 +118,7 @@ def test_endpoint_is_given_up_when_its_beacons_stop() -> None:
     """30 s after the last beacon at the latest, with few attempts and lines."""
     desk = Desk(LONELY)
     effects = hear(desk, THEIR_BEACON)
-    while desk.node.heard:
+    while desk.node.beacons:
         effects += desk.handle(PeerDisconnected(PeerId(f"peer-{desk.node.connections}"), "refused"))
         desk.now = desk.engine.deadline() or 0.0
         effects += desk.wait(0.0)
@@ -131,11 +133,13 @@ def test_endpoint_is_given_up_when_its_beacons_stop() -> None:
 def test_flood() -> None:
     """Random UUIDs at random ports open a bounded number of connections, and log nothing."""
     desk = Desk(LONELY)
-    flood = [BeaconHeard(bytes(12) + bytes([0, 1, *divmod(n, 256)]), "127.0.0.9", n) for n in range(1, 5000)]
+    flood = [
+        BeaconReceived(bytes(12) + bytes([0, 1, *divmod(n, 256)]), "127.0.0.9", n) for n in range(1, 5000)
+    ]
     effects = hear(desk, *flood)
     assert len([one for one in effects if isinstance(one, Connect)]) == MAX_STRANGERS
     assert not logged(effects)
-    same = [BeaconHeard(one.uuid, "127.0.0.1", 2) for one in flood]
+    same = [BeaconReceived(one.uuid, "127.0.0.1", 2) for one in flood]
     desk = Desk(LONELY)
     assert len(sent(hear(desk, *same))) == 1, "one endpoint is one peer"
     desk.receive(THEIR_HELLO)
@@ -150,7 +154,7 @@ def test_beacons_are_signs_of_life() -> None:
     for _ in range(20):
         assert desk.wait(4.0) == []
         hear(desk, THEIR_BEACON)
-    hear(desk, BeaconHeard(THEIRS, "127.0.0.2", 2))
+    hear(desk, BeaconReceived(THEIRS, "127.0.0.2", 2))
     assert sent(desk.wait(5.0)) == [[b"\xaa\xa1\x06\x02\x00\x02"]]
 
 
@@ -161,15 +165,15 @@ def test_reload_adds_an_endpoint_that_was_heard() -> None:
     effects = desk.handle(Reloaded(SETTINGS))
     assert effects[0] == DropPeer(PeerId("peer-1"))
     assert sent(effects) == [[OUR_HELLO]]
-    assert not desk.node.heard and list(desk.node.dialing) == [THEIR_ENDPOINT]
+    assert not desk.node.beacons and list(desk.node.dialing) == [THEIR_ENDPOINT]
 
 
 def test_two_nodes_hear_each_other() -> None:
     """Both greet at once, over any delays, and know each other afterwards with one connection each."""
     for seed in range(20):
         simulator, states = network(seed, Disturbances(delay_s=(0.0, 0.05)), nodes=2, is_chain=False)
-        simulator.notice("n0", BeaconHeard(states[1].uuid, "10.0.0.1", 1))
-        simulator.notice("n1", BeaconHeard(states[0].uuid, "10.0.0.0", 1))
+        simulator.notice("n0", BeaconReceived(states[1].uuid, "10.0.0.1", 1))
+        simulator.notice("n1", BeaconReceived(states[0].uuid, "10.0.0.0", 1))
         simulator.run(2.0)
         assert [[one.name for one in state.peers.values()] for state in states] == [["n1"], ["n0"]]
         assert [state.connections for state in states] == [1, 1]

@@ -6,7 +6,7 @@ import resource
 
 import pytest
 
-from specwire.runtime.kernel.descriptors import LOW_DESCRIPTOR_LIMIT, raise_descriptor_limit
+from specwire.runtime.kernel.service import LOW_DESCRIPTOR_LIMIT, raise_descriptor_limit
 
 LOW_LIMIT = (
     "this process may use 256 descriptors, and each connection takes one: "

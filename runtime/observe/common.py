@@ -1,16 +1,37 @@
-"""Measures that all servers have."""
+"""Metrics and tables that the pages of all servers have."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from specwire import __version__
 from specwire.runtime.capture.counts import TapCounts
 from specwire.runtime.observe.families import Family, gauge
+from specwire.runtime.observe.view import Column, Table, tabulate
+
+
+def tabulate_taps(taps: Sequence[TapCounts]) -> tuple[Table, ...]:
+    """Return a table of the taps, none without a capture."""
+    if not taps:
+        return ()
+    columns = (
+        Column("tap"),
+        Column("recorded", "count"),
+        Column("written", "count"),
+        Column("dropped", "count"),
+    )
+    rows = tabulate(
+        "Capture",
+        columns,
+        taps,
+        lambda tap: (tap.tap, tap.recorded, tap.written, tap.dropped),
+        empty="",
+    )
+    return (rows,)
 
 
 def about(role: str, protocol: str, up_s: float) -> list[Family]:
-    """Return what kind of server this is, and how long it has been one."""
+    """Return the metrics that say which server this is and how long it runs."""
     info = Family(
         "specwire_info", "gauge", "What runs here; always 1.", labels=("role", "protocol", "version")
     )
@@ -18,8 +39,8 @@ def about(role: str, protocol: str, up_s: float) -> list[Family]:
     return [info, gauge("specwire_uptime_seconds", "Time since the server began.", up_s)]
 
 
-def captured(taps: Iterable[TapCounts]) -> list[Family]:
-    """Return what the taps have done; nothing where there is none."""
+def measure_taps(taps: Iterable[TapCounts]) -> list[Family]:
+    """Return the metrics of the taps, none without a capture."""
     recorded = Family(
         "specwire_capture_messages_recorded", "counter", "Messages that the tap took.", ("tap",)
     )

@@ -1,4 +1,4 @@
-"""The page of a FILEMQ server, and that of a subscriber.
+"""Page and metrics of a FILEMQ server or subscriber.
 
 The tree of a server is its publications, each with the clients that subscribed to something in it.
 """
@@ -8,25 +8,30 @@ from __future__ import annotations
 from specwire.runtime.filemq.names import covers
 from specwire.runtime.filemq.status import (
     ClientStatus,
+    Peer,
     PeerStatus,
     PublicationStatus,
     ServerStatus,
     SubscriberStatus,
 )
+from specwire.runtime.kernel.status import measure
 from specwire.runtime.log.text import show_peer
+from specwire.runtime.observe.common import about, measure_taps, tabulate_taps
+from specwire.runtime.observe.families import Family
 from specwire.runtime.observe.view import (
     Column,
+    Counted,
     Fact,
     Health,
     Node,
     Notice,
+    Subject,
     View,
     branch,
     newest,
     tabulate,
     word,
 )
-from specwire.runtime.observe.views.common import captured
 from specwire.runtime.quantities import show_count, show_octets
 
 CLIENT_COLUMNS = (
@@ -45,13 +50,44 @@ TONES = {"open": "good", "opening": "fair", "waiting": "fair", "ended": "bad"}
 SUBSCRIPTIONS_SHOWN = 3
 
 
+def peer_subject(peer: Peer) -> Subject:
+    """Return a running server or subscriber for page and metrics."""
+
+    def totals() -> tuple[float, ...]:
+        counters = peer.counters
+        return counters.content_octets, counters.files, counters.messages_in, counters.messages_out
+
+    return Subject(
+        counted=(
+            Counted("content", "octets"),
+            Counted("files"),
+            Counted("messages in"),
+            Counted("messages out"),
+        ),
+        totals=totals,
+        measure=lambda: measure_peer(peer.status()),
+        view=lambda: view_peer(peer.status()),
+        health=lambda: view_peer(peer.status()).health,
+    )
+
+
+def measure_peer(status: PeerStatus) -> list[Family]:
+    """Return the metrics of a server or a subscriber."""
+    role = "filemq-server" if isinstance(status, ServerStatus) else "filemq-subscriber"
+    return [
+        *about(role, status.protocol, status.process.uptime_s),
+        *measure(status, "specwire_filemq"),
+        *measure_taps(status.captures),
+    ]
+
+
 def view_peer(status: PeerStatus) -> View:
-    """Return what the page of a server or a subscriber shows."""
+    """Return the page of a server or a subscriber."""
     return view_server(status) if isinstance(status, ServerStatus) else view_subscriber(status)
 
 
 def view_server(status: ServerStatus) -> View:
-    """Return what the page of a server shows."""
+    """Return the page of a server."""
     clients, counters = status.clients, status.counters
     files = sum(publication.files for publication in status.publications)
     octets = sum(publication.octets for publication in status.publications)
@@ -73,7 +109,7 @@ def view_server(status: ServerStatus) -> View:
         tree=branch(status.endpoint, status.publications, lambda published: _publication(published, clients)),
         tables=(
             tabulate("Clients", CLIENT_COLUMNS, clients, _client, empty="no client is connected"),
-            *captured(status.captures),
+            *tabulate_taps(status.captures),
         ),
         notices=_notices(status),
     )
@@ -117,7 +153,7 @@ def _client(client: ClientStatus) -> tuple[str | float | None, ...]:
 
 
 def view_subscriber(status: SubscriberStatus) -> View:
-    """Return what the page of a subscriber shows."""
+    """Return the page of a subscriber."""
     counters, file = status.counters, status.under_way
     under_way = () if file is None else (file,)
     columns = (
@@ -154,7 +190,7 @@ def view_subscriber(status: SubscriberStatus) -> View:
                 ),
                 empty="no file is under way",
             ),
-            *captured(status.captures),
+            *tabulate_taps(status.captures),
         ),
         notices=_notices(status),
     )

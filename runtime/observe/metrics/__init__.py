@@ -1,1 +1,0 @@
-"""The measures of each server, made of its status document; docs/reference/observability.md lists them all."""

@@ -1,1 +1,0 @@
-"""The servers that can be shown, each with its status document, its measures and its page."""

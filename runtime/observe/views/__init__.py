@@ -1,1 +1,0 @@
-"""What the page shows of each server, made of its status document."""
