@@ -26,6 +26,7 @@ from pyspark.sql.types import StructType
 from specwire.runtime.spark.answers.answer import Continued, RollUp, Sums
 from specwire.runtime.spark.answers.messages import union
 from specwire.runtime.spark.answers.registry import all_sums, continued, roll_ups
+from specwire.runtime.spark.pipeline.columns import without_required
 from specwire.runtime.spark.pipeline.commit import Area, Run, Steps
 from specwire.runtime.spark.pipeline.store import (
     ANSWERS,
@@ -179,10 +180,7 @@ class Answering:
             )
         step = answer.advance(typed, protocol, state)
         parts = [
-            *(
-                Part(f"{ANSWERS}/{name}", rows, None, PARTITIONS, self._octets)
-                for name, rows in step.rows.items()
-            ),
+            *(self._part(f"{ANSWERS}/{name}", rows, None) for name, rows in step.rows.items()),
             *(
                 Part(f"{root}/{name}", rows, Area.OPEN, octets=self._octets)
                 for name, rows in step.state.items()
@@ -212,7 +210,7 @@ class Answering:
             rows = [sums.select(self._read(*messages), self._read(*closed), protocol)]
             if stored is not None:
                 rows.append(stored if minutes is None else stored.where(in_minutes("minute", minutes)))
-            part = Part(table, sums.add_up(union(rows), protocol), Area.ADDED, PARTITIONS, self._octets)
+            part = self._part(table, sums.add_up(union(rows), protocol), Area.ADDED)
             stage(self._run, [part], few=self._few)
         self._write_empties(sums, protocol, first)
 
@@ -273,11 +271,14 @@ class Answering:
                 if name in sums
             }
             parts = [
-                Part(f"{ANSWERS}/{name}", rows, Area.ADDED, PARTITIONS, self._octets)
+                self._part(f"{ANSWERS}/{name}", rows, Area.ADDED)
                 for name, rows in roll_up.compute(read, answers, protocol).items()
             ]
             stage(self._run, parts, few=self._few)
         self._write_empties(roll_up, protocol, first)
+
+    def _part(self, table: str, rows: DataFrame, area: Area | None) -> Part:
+        return Part(table, without_required(rows, PARTITIONS), area, PARTITIONS, self._octets)
 
     def _with_open(self, sums: Sums, protocol: str, choice: Choice) -> DataFrame:
         """Return chosen sums, and the open rows of answers, which are not added to them."""
