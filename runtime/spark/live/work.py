@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from specwire.runtime.capture.errors import CaptureError
-from specwire.runtime.spark.errors import BusyError
+from specwire.runtime.spark.errors import BusyError, JobError
 from specwire.runtime.spark.live.conversations import Rules
 from specwire.runtime.spark.pipeline.advance import advance
 from specwire.runtime.spark.pipeline.inspection import inspect
@@ -23,8 +26,10 @@ from specwire.runtime.spark.pipeline.summary import Summary
 from specwire.runtime.spark.reading.stream import StreamOptions
 from specwire.runtime.spark.report.page import draw_report
 
+State = TypeVar("State", bound=msgspec.Struct)
+
 FOLDER = "live"
-"""Folder in the output folder for Spark's checkpoints and the state of a watch."""
+"""Folder in the output folder for the state of a watch."""
 
 PAUSE = 0.1
 """Fraction of `Watch.answers_s` without a batch after which the answers are updated at once."""
@@ -168,6 +173,33 @@ class Work:
         if answers:
             self._answered_s = self._ran_s
         return found
+
+
+def read_state(file: Path, type: type[State]) -> State | None:
+    """Return what a file of JSON holds; None if it does not exist or is damaged.
+
+    Raises JobError if it cannot be read.
+    """
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=type)
+    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    except OSError as error:
+        raise JobError(f"{file}: it cannot be read: {error.strerror or error}") from error
+
+
+def replace_file(file: Path, octets: bytes | pa.Buffer) -> None:
+    """Replace a file atomically; JobError if it cannot be written."""
+    aside = file.with_name(f".{file.name}.tmp")
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with aside.open("wb") as opened:
+            opened.write(octets)
+            opened.flush()
+            os.fsync(opened.fileno())
+        aside.replace(file)
+    except OSError as error:
+        raise JobError(f"{file}: it cannot be written: {error.strerror or error}") from error
 
 
 def _lag_s(paths: Sequence[Path]) -> float | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import cast
 
@@ -10,8 +12,8 @@ import pytest
 
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.spark.errors import JobError
-from specwire.runtime.spark.live.queries import RETRIES, RETRY_S
-from specwire.runtime.spark.live.watch import ROUNDS_FILE, Rounds
+from specwire.runtime.spark.live import watch as watching
+from specwire.runtime.spark.live.watch import RETRIES, RETRY_S, ROUNDS_FILE, Rounds, run_rounds
 from specwire.runtime.spark.live.work import Stopped, Watch, Work
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.reading.stream import StreamOptions
@@ -152,3 +154,47 @@ def test_a_folder_that_cannot_be_read_for_a_moment_is_tried_again(place: Place) 
         assert not rounds.run((number + 1) * LATER_S)
     with pytest.raises(CaptureError, match="cannot be read"):
         rounds.run((RETRIES + 1) * LATER_S)
+
+
+class Round:
+    """Stands for rounds and work at once; `takes` says which of the rounds find segments."""
+
+    def __init__(self, takes: list[bool], stop: threading.Event, alerts: Future[None]) -> None:
+        self.said: list[str] = []
+        self._takes = takes
+        self._stop = stop
+        self._alerts = alerts
+
+    def run(self, now_s: float) -> bool:
+        self.said.append("run")
+        taken = self._takes.pop(0)
+        if len(self._takes) == 1:
+            self._alerts.set_result(None)
+        if not self._takes:
+            self._stop.set()
+        return taken
+
+    def update_answers(self, *, idle_s: float) -> None:
+        self.said.append(f"answers {idle_s:g}")
+
+
+@pytest.mark.parametrize(("once", "rounds"), [(False, 4), (True, 3)])
+def test_rounds_go_on_until_their_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, once: bool, rounds: int
+) -> None:
+    """That is a stop, or with `once` a round without segments after the end of the alerts."""
+    monkeypatch.setattr(watching, "POLL_S", 0.0)
+    stop, alerts = threading.Event(), Future[None]()
+    each = Round([True, False, False, False], stop, alerts)
+    request = Watch(Request(tmp_path), tmp_path, answers_s=70.0, once=once)
+    run_rounds(cast(Rounds, each), alerts, request, cast(Work, each), stop)
+    assert each.said == (["run", "answers 7"] * rounds)[: 2 * rounds - once]
+
+
+def test_a_failure_of_alerts_ends_the_rounds(place: Place) -> None:
+    """With its error."""
+    alerts = Future[None]()
+    alerts.set_exception(JobError("no disk"))
+    request = Watch(Request(place.capture), place.kept.parent)
+    with pytest.raises(JobError, match="no disk"):
+        run_rounds(place.begin(), alerts, request, cast(Work, place.noted), threading.Event())
