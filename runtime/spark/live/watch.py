@@ -16,7 +16,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-import uuid
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -166,9 +165,8 @@ def run_rounds(
 
 
 class RoundState(msgspec.Struct, frozen=True):
-    """State of the rounds: their id, the number of the next batch, and the processed segments."""
+    """State of the rounds: the number of the next batch, and the processed segments."""
 
-    stream: str
     number: int = 0
     read: Position = Position()
 
@@ -184,7 +182,7 @@ class Rounds:
 
     def __init__(self, request: Watch, work: Work) -> None:
         self._file = request.out / FOLDER / ROUNDS_FILE
-        self._state = read_state(self._file, RoundState) or RoundState(str(uuid.uuid4()))
+        self._state = read_state(self._file, RoundState) or RoundState()
         self._every_s = 0.0 if request.once else request.every_s
         self._work = work
         # A run of the pipeline reads the files.
@@ -219,7 +217,7 @@ class Rounds:
         if not names:
             return False
         with suppress(Stopped):
-            self._work.run_batch(names, state.stream, state.number)
-            self._state = RoundState(state.stream, state.number + 1, end)
+            self._work.run_batch(names, state.number)
+            self._state = RoundState(state.number + 1, end)
             replace_file(self._file, msgspec.json.encode(self._state))
         return self._state is not state

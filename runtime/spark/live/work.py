@@ -129,14 +129,14 @@ class Work:
             if not run.before.run:
                 run.commit(Manifest(asked=self._watch.request.asked, answered=run.number))
 
-    def run_batch(self, names: Sequence[str], stream: str, number: int) -> None:
+    def run_batch(self, names: Sequence[str], number: int) -> None:
         """Process one batch of segments; raise Stopped if the batch must not begin."""
         if self._stop.is_set():
             raise Stopped
         begun = time.monotonic()
         paths = [self._watch.capture / name for name in names]
         due = begun - self._answered_s >= self._watch.answers_s
-        summary = self._advance(paths, answers=due, batch=(stream, number))
+        summary = self._advance(paths, answers=due)
         took_s = time.monotonic() - begun
         self._listener.on_batch(Batch(number, len(paths), took_s, _lag_s(paths)), summary)
 
@@ -153,15 +153,13 @@ class Work:
                 self._listener.on_answers(self._advance([], answers=True))
         self._ran_s = time.monotonic()
 
-    def _advance(
-        self, paths: Sequence[Path], *, answers: bool, batch: tuple[str, int] | None = None
-    ) -> Summary | None:
+    def _advance(self, paths: Sequence[Path], *, answers: bool) -> Summary | None:
         """Run the pipeline, after the end of another run in the folder; Stopped ends the wait."""
         request = msgspec.structs.replace(self._watch.request, answers=answers, late="keep")
         waits = False
         while True:
             try:
-                found = advance(self._spark, self._store, paths, request, batch=batch, draw=draw_report)
+                found = advance(self._spark, self._store, paths, request, draw=draw_report)
                 break
             except BusyError:
                 if not waits:

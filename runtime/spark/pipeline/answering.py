@@ -15,7 +15,7 @@ version wrote it, and to the sums of its rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -167,7 +167,7 @@ class Answering:
         """Stage a step of an answer; `first` is the first date of its messages."""
         whole = self._is_whole(answer, protocol)
         since = Choice(0 if whole else self._since)
-        typed = self._read(f"{TYPED}/{protocol}", answer.reads(protocol), since)
+        typed = self._read_messages(protocol, answer.reads(protocol), since)
         state = None if whole else self._store.state(self._spark, protocol, answer.name)
         root = f"{STATE}/{protocol}/{answer.name}"
         self._run.replace(self._store.files(root))
@@ -200,14 +200,15 @@ class Answering:
         ((table, schema),) = _tables(sums, protocol).items()
         whole = self._is_whole(sums, protocol) or not rewritten.isdisjoint(sums.reads_answers)
         since, last = (0, 0) if whole else (self._since, self._run.before.run)
-        messages = (f"{TYPED}/{protocol}", sums.reads(protocol), Choice(since))
+        reads = sums.reads(protocol)
         closed = (ANSWERS, sums.reads_answers, Choice(last, protocol, area=Area.ADDED))
-        new = self._files(*messages) + self._files(*closed)
+        new = self._files(f"{TYPED}/{protocol}", reads, Choice(since)) + self._files(*closed)
         choice = Choice(0, protocol, set(map(partition_date, new)))
         stored = None if whole else self._view.table(table, choice)
         minutes = self._remove(table, schema, protocol, None if whole else new)
         if new:
-            rows = [sums.select(self._read(*messages), self._read(*closed), protocol)]
+            typed = self._read_messages(protocol, reads, Choice(since))
+            rows = [sums.select(typed, self._read(*closed), protocol)]
             if stored is not None:
                 rows.append(stored if minutes is None else stored.where(in_minutes("minute", minutes)))
             part = self._part(table, sums.add_up(union(rows), protocol), Area.ADDED)
@@ -294,6 +295,15 @@ class Answering:
         """Return those of some tables that exist."""
         found = {name: self._view.table(f"{root}/{name}", choice) for name in names}
         return {name: table for name, table in found.items() if table is not None}
+
+    def _read_messages(self, protocol: str, names: Sequence[str], choice: Choice) -> dict[str, DataFrame]:
+        """Return the typed tables that have rows; if none has any, those that exist.
+
+        Spark plans a query sooner, the fewer tables are in it.
+        """
+        typed = f"{TYPED}/{protocol}"
+        filled = [name for name in names if self._files(typed, [name], choice)]
+        return self._read(typed, filled or names, choice)
 
     def _files(self, root: str, names: Iterable[str], choice: Choice) -> list[Path]:
         return [path for name in names for path in self._view.files(f"{root}/{name}", choice)]
