@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from functools import reduce
 from pathlib import Path
 
 import msgspec
@@ -30,6 +29,7 @@ from specwire.runtime.spark.pipeline.store import Store, partition_date, run_num
 from specwire.runtime.spark.pipeline.summary import Summary, Totals
 from specwire.runtime.spark.pipeline.taking import Sorted, sort_out
 from tests.runtime.spark.captures import BEGUN, NOM, SHORT_NOM
+from tests.runtime.spark.outputs import read_table
 
 pytestmark = pytest.mark.spark
 
@@ -153,22 +153,21 @@ class Scene:
 
     def content(self) -> dict[str, list[str]]:
         """Return the rows of the tables as texts, without the order and the files they are stored in."""
-        typed = self.store.typed(self.spark, "filemq")
-        parts = [
-            typed[name].selectExpr(f"'{name}' as name", "concat(seq, conversation, ' ', date) as row")
-            for name in typed
+        found = {
+            name.rpartition("/")[2]: [
+                f"{row['seq']}{row['conversation']} {row['date']}" for row in read_table(self.store, name)
+            ]
+            for name in self.store.tables()
+            if name.startswith("typed/filemq/")
+        }
+        days = read_table(self.store, "answers/days")
+        found["talks"] = [
+            f"{row['conversation']}{row['noms']} {row['date']}"
+            for row in read_table(self.store, "answers/talks")
         ]
-        for name, columns in (("talks", "conversation, noms"), ("days", "noms, ' ', talks")):
-            table = self.store.answer(self.spark, name)
-            assert table is not None
-            parts.append(table.selectExpr(f"'{name}' as name", f"concat({columns}, ' ', date) as row"))
-        frames = self.store.frames(self.spark)
-        assert frames is not None
-        parts.append(frames.selectExpr("'frames' as name", "string(seq) as row"))
-        found: dict[str, list[str]] = {}
-        for row in reduce(DataFrame.union, parts).collect():
-            found.setdefault(row.name, []).append(row.row)
-        return {name: sorted(rows) for name, rows in found.items()}
+        found["days"] = [f"{row['noms']} {row['talks']} {row['date']}" for row in days]
+        found["frames"] = [str(row["seq"]) for row in read_table(self.store, "frames")]
+        return {name: sorted(rows) for name, rows in found.items() if rows}
 
 
 FIRST, SECOND = "2023-11-14", "2023-11-15"
