@@ -146,7 +146,7 @@ def asked_of(out: Path, protocol: str | None, payloads: list[Path] | None) -> As
 
 
 def _watch(request: Watch, target: Target, stop: threading.Event, view: View) -> None:
-    from specwire.runtime.spark.live.watch import SETTINGS, check, watch
+    from specwire.runtime.spark.live.watch import check, watch
     from specwire.runtime.spark.reading.stream import list_names
     from specwire.runtime.spark.session.executors import check_shared
     from specwire.runtime.spark.session.opening import open_session
@@ -155,7 +155,7 @@ def _watch(request: Watch, target: Target, stop: threading.Event, view: View) ->
     ready = Readiness()
     view.tell("starting Spark")
 
-    with open_session(target, SETTINGS) as spark:
+    with open_session(target) as spark:
         segments = [request.capture / name for name in list_names(request.capture)]
         check_shared(spark, target, segments, request.out)
         view.tell("watching")

@@ -65,7 +65,7 @@ class Lines(View):
         self._put({"event": "alert", **alert})
 
     def on_failure(self, text: str) -> None:
-        """Write that a query failed and is started again."""
+        """Write a failure after which the watch retries."""
         self._put({"event": "failure", "text": text})
 
     def on_wait(self) -> None:
@@ -132,7 +132,7 @@ class Screen(View):
 
     def on_failure(self, text: str) -> None:
         """Show a failure as a permanent line."""
-        self._console.print(Text(show(f"Spark failed; retrying: {text}", keep="\n\t")), soft_wrap=True)
+        self._console.print(Text(show(f"retrying: {text}", keep="\n\t")), soft_wrap=True)
 
     def on_wait(self) -> None:
         """Show that the watch waits for another run in the folder."""

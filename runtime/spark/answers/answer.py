@@ -86,8 +86,9 @@ class Step(NamedTuple):
 Advance = Callable[[Frames, str, Frames | None], Step]
 """Function that computes a step of a continued answer.
 
-Its arguments are the typed tables of the new messages (`_errors` included), the protocol, and
-`Step.state` of the step before, None at the beginning.
+Its arguments are the typed tables of the new messages (`_errors` included; at least one, tables
+without new messages may be missing), the protocol, and `Step.state` of the step before, None at the
+beginning.
 """
 
 
@@ -123,7 +124,8 @@ class Sums(NamedTuple):
         aggregates: SQL of the columns that are not keys, such as ``sum(octets) AS octets``. The
             aggregate of aggregates must be the aggregate of the whole.
         select: returns a row for each message or answer row, with the columns of `schema` but
-            `protocol`, and maybe others, given typed tables, answer tables and the protocol.
+            `protocol`, and maybe others, given typed tables, answer tables and the protocol. Typed
+            tables without new messages may be missing.
         is_answer: whether it is an answer table. Otherwise it is state, for roll-ups only.
     """
 

@@ -84,7 +84,7 @@ def advance(typed: Frames, protocol: str, state: Frames | None = None) -> Step:
 def _select_messages(typed: Frames, protocol: str, numbering: Numbering) -> DataFrame:
     """Return numbered messages, and the messages that affect the other side's numbers."""
     frames = []
-    for message in _reads(protocol):
+    for message in filter(typed.__contains__, _reads(protocol)):
         fields = {
             "number": numbering.columns.get(message, "cast(null as bigint)"),
             "filtered": numbering.filtered_by.get(message, "false"),

@@ -97,6 +97,12 @@ KINDS = {
 }
 """Meaning of each message for a job."""
 
+NO_FIELDS = dict.fromkeys(
+    ("status", "worker", "word", "workers", "entries", "task", "client", "service", "target"),
+    "cast(null as string)",
+) | {"status": "cast(null as bigint)"}
+"""SQL of the columns that some messages have."""
+
 BODY = "cast(body as string)"
 
 ENTRIES = f"map_filter(from_json({BODY}, 'map<string,string>'), (k, v) -> v like '{{%')"
@@ -114,7 +120,9 @@ IS_RESULT = (
 def advance(typed: Frames, protocol: str, state: Frames | None = None) -> Step:
     """Continue the tables `jobs` and `job_parts`."""
     messages = union(
-        select(typed, protocol, message, _fields(protocol, message)) for message in _reads(protocol)
+        select(typed, protocol, message, NO_FIELDS | _fields(protocol, message))
+        for message in _reads(protocol)
+        if message in typed
     )
     messages = messages.drop("octets", "sender")
     return track(messages, protocol, KEYS, JobTracker, TABLES, STATE, state)

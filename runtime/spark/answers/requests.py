@@ -114,7 +114,7 @@ def advance(typed: Frames, protocol: str, state: Frames | None = None) -> Step:
 
 
 def _select_messages(typed: Frames, protocol: str, calls: Calls) -> DataFrame:
-    """Return requests and responses as rows of one kind.
+    """Return requests and responses as rows of one kind; there may be no table of either.
 
     For messages that cannot be paired, `alone` has the reason. A request has no `errnum`, a
     response no `nodeid`. Columns that follow from these are not here, because each column goes
@@ -134,13 +134,18 @@ def _select_messages(typed: Frames, protocol: str, calls: Calls) -> DataFrame:
     own = {
         "Request": {
             "nodeid": "nodeid",
+            "errnum": "CAST(NULL AS bigint)",
             "alone": f"case when flags & {no_response} <> 0 then 'noresponse' {untagged}",
         },
-        "Response": {"errnum": "errnum", "alone": f"case {untagged}"},
+        "Response": {"nodeid": "CAST(NULL AS bigint)", "errnum": "errnum", "alone": f"case {untagged}"},
     }
     other_side = f"CASE sender WHEN '{here}' THEN '{there}' WHEN '{there}' THEN '{here}' ELSE sender END"
     asker = {"Request": "sender", "Response": other_side}
-    both = (with_sql(select(typed, protocol, name, fields | own[name]), asker=asker[name]) for name in own)
+    both = (
+        with_sql(select(typed, protocol, name, fields | own[name]), asker=asker[name])
+        for name in own
+        if name in typed
+    )
     return union(both).drop("message", "sender")
 
 

@@ -47,7 +47,7 @@ from specwire.runtime.spark.answers.durations import (
     TOOK_US,
     TOPICS,
 )
-from specwire.runtime.spark.answers.messages import message_tables, select, union, with_sql
+from specwire.runtime.spark.answers.messages import message_tables, select, union
 from specwire.runtime.spark.answers.protocol_specifics import specifics_of, takes_time, tap_name
 from specwire.runtime.spark.answers.taps import without_second_views
 from specwire.runtime.spark.decoding.tables import ERRORS
@@ -151,17 +151,9 @@ def _select_messages(typed: Frames, answers: Frames, protocol: str) -> DataFrame
     )
     return messages.selectExpr(
         *("to_date(ts) AS date", "date_trunc('minute', ts) AS minute", "ts AS first_ts", "ts AS last_ts"),
-        *(*CONNECTION.names, "sender", f"{_nullable('message')} AS message", "topic"),
+        *(*CONNECTION.names, "sender", "message", "topic"),
         *("1L AS messages", "octets", f"if(message = '{ERRORS}', 1L, 0L) AS errors"),
     )
-
-
-def _nullable(name: str) -> str:
-    """Return the SQL of a column that may be null for Spark, as it may be where stored rows are added.
-
-    Otherwise Spark writes a constant as a required column, and the files of a table differ.
-    """
-    return f"if(tap IS NULL, NULL, {name})"
 
 
 def _select_errors(typed: Frames, answers: Frames, protocol: str) -> DataFrame:
@@ -228,7 +220,7 @@ def _add_ends(sent: DataFrame, protocol: str) -> DataFrame:
     listens = f"sender IN ({', '.join(listening)})"
     others = f"max(if({listens}, NULL, sender)) OVER (PARTITION BY date, {', '.join(CONNECTION.names)})"
     by_peer, peer = _is_peer("sender", protocol), specifics_of(protocol).peer_name
-    edges = sent.selectExpr(
+    return sent.selectExpr(
         "*",
         "'messages' AS kind",
         f"if({by_peer}, {peer}, {tap_name()}) AS source",
@@ -237,7 +229,6 @@ def _add_ends(sent: DataFrame, protocol: str) -> DataFrame:
         f"if({listens}, coalesce({others}, {connecting}), {listening[0]}) AS target_role",
         "0L AS requests",
     )
-    return with_sql(edges, **{name: _nullable(name) for name in ("kind", "target_role")})
 
 
 def _roles(protocol: str) -> tuple[list[str], str]:

@@ -63,6 +63,14 @@ MESSAGES = ("Ohai", "Nom", "Cheezburger", "Kthxbai", "Srsly", "Rtfm", "Wat")
 """The messages that a transfer depends on. The last four end a connection."""
 
 
+NO_FIELDS = {
+    **dict.fromkeys(("credit", "operation", "offset", "chunk_octets"), "cast(null as bigint)"),
+    **dict.fromkeys(("filename", "size"), "cast(null as string)"),
+    "ends": "cast(null as boolean)",
+}
+"""SQL of the columns that some messages have."""
+
+
 class FileSending(msgspec.Struct):
     """File that is being sent.
 
@@ -234,7 +242,11 @@ def advance(typed: Frames, protocol: str, state: Frames | None = None) -> Step:
             "ends": specifics_of(protocol).file_ends,
         },
     }
-    messages = union(select(typed, protocol, name, fields.get(name)) for name in _reads(protocol))
+    messages = union(
+        select(typed, protocol, name, NO_FIELDS | fields.get(name, {}))
+        for name in _reads(protocol)
+        if name in typed
+    )
     return track(messages, protocol, KEYS, TransferTracker, TABLES, STATE, state)
 
 

@@ -1,8 +1,7 @@
 """Conversations of a watched capture: their messages without payloads, and their alerts.
 
-A message is decoded by the task that reads its segment. Only its name and the few fields that match
-a reply with its request are forwarded (`WatchedMessage`). The messages of one conversation in one
-segment are packed into one row, because a row costs more than its content.
+Of a decoded message only its name and the few fields that match a reply with its request are kept
+(`WatchedMessage`).
 
 There are three kinds of alerts:
 
@@ -60,7 +59,7 @@ ROWS = 10_000
 READ = ["ts", "seq", "protocol", "tap", "conversation", "sender", "peer", "frames"]
 
 
-class WatchedMessage(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class WatchedMessage(msgspec.Struct, frozen=True, gc=False):
     """One message of a conversation.
 
     Attributes:
@@ -86,10 +85,6 @@ class Bundle(msgspec.Struct, frozen=True):
     conversation: str
     peer: str
     messages: tuple[WatchedMessage, ...]
-
-
-pack = msgspec.msgpack.Encoder().encode
-unpack = msgspec.msgpack.Decoder(tuple[WatchedMessage, ...]).decode
 
 
 def read_bundles(path: Path, override: str | None = None) -> Iterator[Bundle]:
@@ -196,7 +191,7 @@ class Rules(msgspec.Struct, frozen=True):
 
 
 class Alert(msgspec.Struct, frozen=True):
-    """Alert; the fields are columns of `specwire.runtime.spark.live.alerting.ALERTS`.
+    """Alert; the fields are columns of `specwire.runtime.spark.live.alerts.ALERTS`.
 
     `ts` is in microseconds since 1970. `seq` and `message` are None for silence, and `message` is
     None for undecodable frames. `state` is None if no dialog is watched.
@@ -227,15 +222,14 @@ class Side(msgspec.Struct, array_like=True):
     silent: bool = False
 
 
-class Conversation(msgspec.Struct, rename={"sides": "heard"}):
-    """State of a conversation; version 0.1 stored `sides` under the name ``heard``.
+class Conversation(msgspec.Struct):
+    """State of a conversation.
 
     Attributes:
         watched: state of the session of each dialog, by the dialog's name.
         last_seq: number of the last message, -1 before the first.
         sides: sides by role letter.
         quiet_until_ms: time until which alerts are only counted.
-        timer_ms: time of the next check for silence; None if no timer is set.
     """
 
     protocol: str
@@ -245,7 +239,6 @@ class Conversation(msgspec.Struct, rename={"sides": "heard"}):
     sides: dict[str, Side] = {}
     quiet_until_ms: int = 0
     suppressed: int = 0
-    timer_ms: int | None = None
 
     @classmethod
     def begin(cls, protocol: str) -> Conversation:
@@ -313,7 +306,7 @@ class Conversation(msgspec.Struct, rename={"sides": "heard"}):
             states = ", ".join(memory.state for memory in self.watched.values()) or None
             yield Alert(side.ts, "silent", sender, None, None, states, (), text)
 
-    def next_timer_ms(self, rules: Rules) -> int:
+    def next_check_ms(self, rules: Rules) -> int:
         """Return when the next side will be silent; if all are, when to forget the conversation."""
         silence_ms = rules.silence_ms(self.protocol)
         waiting = [side.read_ms + silence_ms for side in self.sides.values() if not side.silent]

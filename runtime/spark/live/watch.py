@@ -1,12 +1,11 @@
 """Watch of a growing capture: tables, answers and alerts until a stop request.
 
-    segments --rounds of this program--> advance --> OUT/typed, OUT/answers, OUT/late, OUT/segments
-    segments --a query of Spark--> OUT/alerts
+    segments --Rounds--> advance --> OUT/typed, OUT/answers, OUT/late, OUT/segments
+    segments --follow_alerts--> OUT/alerts
 
-Each batch of segments is one run of the pipeline (`Rounds`). This program commits it in the output
-folder, so no Spark query is needed to find its segments. Alerts are a streaming query
-(`specwire.runtime.spark.live.queries`), because Spark stores the state of each conversation. Both
-read the folder in the order of `specwire.runtime.spark.reading.stream`.
+Each batch of segments is one run of the pipeline (`Rounds`). Alerts are found on another thread
+(`specwire.runtime.spark.live.alerts`), so that none waits for a batch or the answers. Both read the
+folder in the order of `specwire.runtime.spark.reading.stream`.
 
 Typed tables are updated with every batch. Answers cost more and delay the next batch. They are
 therefore updated every `Watch.answers_s`, when traffic pauses, and at the end.
@@ -17,8 +16,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-import uuid
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -28,9 +27,17 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.spark.errors import InputError
-from specwire.runtime.spark.live.alerting import STATE_SETTINGS, read_state, replace_file
-from specwire.runtime.spark.live.queries import POLL_S, RETRIES, RETRY_S, AlertQuery, alert_query
-from specwire.runtime.spark.live.work import FOLDER, PAUSE, Listener, Stopped, Watch, Work
+from specwire.runtime.spark.live.alerts import follow_alerts
+from specwire.runtime.spark.live.work import (
+    FOLDER,
+    PAUSE,
+    Listener,
+    Stopped,
+    Watch,
+    Work,
+    read_state,
+    replace_file,
+)
 from specwire.runtime.spark.pipeline.commit import begin, check_own
 from specwire.runtime.spark.pipeline.manifest import read_manifest
 from specwire.runtime.spark.pipeline.request import check_request, check_same
@@ -43,12 +50,14 @@ LOCK = ".lock"
 ROUNDS_FILE = "rounds.json"
 """File in `FOLDER`: the position of the rounds."""
 
-SETTINGS = {
-    **STATE_SETTINGS,
-    "spark.sql.streaming.numRecentProgressUpdates": "10",
-    "spark.sql.streaming.minBatchesToRetain": "10",
-}
-"""Additional settings that the session needs."""
+POLL_S = 0.1
+"""Seconds between two checks for a batch that is due."""
+
+RETRIES = 5
+"""Number of times that a capture folder may be unreadable in a row."""
+
+RETRY_S = 2.0
+"""Seconds before the first retry; twice that before the second, and so on."""
 
 
 def watch(
@@ -56,10 +65,10 @@ def watch(
 ) -> None:
     """Watch until `stop` is set, or with `Watch.once` until the existing segments are processed.
 
-    After a stop request, the current batch is completed and the answers are updated. The session
-    needs `SETTINGS`. Raises InputError if the output folder is not a pipeline output or another
-    watch uses it, CaptureError if the capture folder cannot be read, and JobError if a job of Spark
-    fails.
+    After a stop request, the current batch is completed and the answers are updated. Raises
+    InputError if the output folder is not a pipeline output or another watch uses it, CaptureError if
+    the capture folder cannot be read, and JobError if a job of Spark fails or a file cannot be
+    written.
     """
     check(request)
     listener = listener or Listener()
@@ -68,9 +77,26 @@ def watch(
     # this is skipped there.
     if not (request.out / FOLDER).is_dir():
         work.begin()
-    with _lock_watch(request.out), alert_query(spark, request, listener) as alerts:
-        run_rounds(Rounds(request, work), alerts, request, work, stop)
+    with _lock_watch(request.out):
+        with _alerts(request, listener) as alerts:
+            run_rounds(Rounds(request, work), alerts, request, work, stop)
         work.update_answers(idle_s=0.0)
+
+
+@contextmanager
+def _alerts(request: Watch, listener: Listener) -> Iterator[Future[None]]:
+    """Find alerts on another thread during the block; raise the error with which that ends.
+
+    The future is done when the thread has ended. Without rules it is done at once.
+    """
+    ended = threading.Event()
+    with ThreadPoolExecutor(1, "specwire-alerts") as pool:
+        finding = pool.submit(follow_alerts, request, listener, ended)
+        try:
+            yield finding
+        finally:
+            ended.set()
+        finding.result()
 
 
 def check(request: Watch) -> None:
@@ -121,27 +147,26 @@ def _lock_watch(out: Path) -> Iterator[None]:
 
 
 def run_rounds(
-    rounds: Rounds, alerts: AlertQuery | None, request: Watch, work: Work, stop: threading.Event
+    rounds: Rounds, alerts: Future[None], request: Watch, work: Work, stop: threading.Event
 ) -> None:
-    """Process batches and alerts until `stop` is set, or with `Watch.once` until both end."""
+    """Process batches until `stop` is set, or with `Watch.once` until there are no more batches or alerts.
+
+    Raises the error with which `alerts` ended.
+    """
     while not stop.is_set():
         found = rounds.run(time.monotonic())
-        if alerts is not None:
-            alerts.follow(stop, time.monotonic())
-        if request.once and not (found or (alerts is not None and alerts.running.active)):
-            break
+        if alerts.done():
+            alerts.result()
+            if request.once and not found:
+                break
         work.update_answers(idle_s=request.answers_s * PAUSE)
         if not found:
-            stop.wait(POLL_S if alerts is None else alerts.poll_s)
-    if alerts is not None:
-        alerts.running.wait_idle()
-        alerts.raise_failure()
+            stop.wait(POLL_S)
 
 
 class RoundState(msgspec.Struct, frozen=True):
-    """State of the rounds: their id, the number of the next batch, and the processed segments."""
+    """State of the rounds: the number of the next batch, and the processed segments."""
 
-    stream: str
     number: int = 0
     read: Position = Position()
 
@@ -157,7 +182,7 @@ class Rounds:
 
     def __init__(self, request: Watch, work: Work) -> None:
         self._file = request.out / FOLDER / ROUNDS_FILE
-        self._state = read_state(self._file, RoundState) or RoundState(str(uuid.uuid4()))
+        self._state = read_state(self._file, RoundState) or RoundState()
         self._every_s = 0.0 if request.once else request.every_s
         self._work = work
         # A run of the pipeline reads the files.
@@ -192,7 +217,7 @@ class Rounds:
         if not names:
             return False
         with suppress(Stopped):
-            self._work.run_batch(names, state.stream, state.number)
-            self._state = RoundState(state.stream, state.number + 1, end)
+            self._work.run_batch(names, state.number)
+            self._state = RoundState(state.number + 1, end)
             replace_file(self._file, msgspec.json.encode(self._state))
         return self._state is not state

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from specwire.runtime.capture.errors import CaptureError
-from specwire.runtime.spark.errors import BusyError
+from specwire.runtime.spark.errors import BusyError, JobError
 from specwire.runtime.spark.live.conversations import Rules
 from specwire.runtime.spark.pipeline.advance import advance
 from specwire.runtime.spark.pipeline.inspection import inspect
@@ -23,8 +26,10 @@ from specwire.runtime.spark.pipeline.summary import Summary
 from specwire.runtime.spark.reading.stream import StreamOptions
 from specwire.runtime.spark.report.page import draw_report
 
+State = TypeVar("State", bound=msgspec.Struct)
+
 FOLDER = "live"
-"""Folder in the output folder for Spark's checkpoints and the state of a watch."""
+"""Folder in the output folder for the state of a watch."""
 
 PAUSE = 0.1
 """Fraction of `Watch.answers_s` without a batch after which the answers are updated at once."""
@@ -124,14 +129,14 @@ class Work:
             if not run.before.run:
                 run.commit(Manifest(asked=self._watch.request.asked, answered=run.number))
 
-    def run_batch(self, names: Sequence[str], stream: str, number: int) -> None:
+    def run_batch(self, names: Sequence[str], number: int) -> None:
         """Process one batch of segments; raise Stopped if the batch must not begin."""
         if self._stop.is_set():
             raise Stopped
         begun = time.monotonic()
         paths = [self._watch.capture / name for name in names]
         due = begun - self._answered_s >= self._watch.answers_s
-        summary = self._advance(paths, answers=due, batch=(stream, number))
+        summary = self._advance(paths, answers=due)
         took_s = time.monotonic() - begun
         self._listener.on_batch(Batch(number, len(paths), took_s, _lag_s(paths)), summary)
 
@@ -148,15 +153,13 @@ class Work:
                 self._listener.on_answers(self._advance([], answers=True))
         self._ran_s = time.monotonic()
 
-    def _advance(
-        self, paths: Sequence[Path], *, answers: bool, batch: tuple[str, int] | None = None
-    ) -> Summary | None:
+    def _advance(self, paths: Sequence[Path], *, answers: bool) -> Summary | None:
         """Run the pipeline, after the end of another run in the folder; Stopped ends the wait."""
         request = msgspec.structs.replace(self._watch.request, answers=answers, late="keep")
         waits = False
         while True:
             try:
-                found = advance(self._spark, self._store, paths, request, batch=batch, draw=draw_report)
+                found = advance(self._spark, self._store, paths, request, draw=draw_report)
                 break
             except BusyError:
                 if not waits:
@@ -168,6 +171,33 @@ class Work:
         if answers:
             self._answered_s = self._ran_s
         return found
+
+
+def read_state(file: Path, type: type[State]) -> State | None:
+    """Return what a file of JSON holds; None if it does not exist or is damaged.
+
+    Raises JobError if it cannot be read.
+    """
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=type)
+    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    except OSError as error:
+        raise JobError(f"{file}: it cannot be read: {error.strerror or error}") from error
+
+
+def replace_file(file: Path, octets: bytes | pa.Buffer) -> None:
+    """Replace a file atomically; JobError if it cannot be written."""
+    aside = file.with_name(f".{file.name}.tmp")
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with aside.open("wb") as opened:
+            opened.write(octets)
+            opened.flush()
+            os.fsync(opened.fileno())
+        aside.replace(file)
+    except OSError as error:
+        raise JobError(f"{file}: it cannot be written: {error.strerror or error}") from error
 
 
 def _lag_s(paths: Sequence[Path]) -> float | None:

@@ -15,7 +15,7 @@ version wrote it, and to the sums of its rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -26,6 +26,7 @@ from pyspark.sql.types import StructType
 from specwire.runtime.spark.answers.answer import Continued, RollUp, Sums
 from specwire.runtime.spark.answers.messages import union
 from specwire.runtime.spark.answers.registry import all_sums, continued, roll_ups
+from specwire.runtime.spark.pipeline.columns import without_required
 from specwire.runtime.spark.pipeline.commit import Area, Run, Steps
 from specwire.runtime.spark.pipeline.store import (
     ANSWERS,
@@ -166,7 +167,7 @@ class Answering:
         """Stage a step of an answer; `first` is the first date of its messages."""
         whole = self._is_whole(answer, protocol)
         since = Choice(0 if whole else self._since)
-        typed = self._read(f"{TYPED}/{protocol}", answer.reads(protocol), since)
+        typed = self._read_messages(protocol, answer.reads(protocol), since)
         state = None if whole else self._store.state(self._spark, protocol, answer.name)
         root = f"{STATE}/{protocol}/{answer.name}"
         self._run.replace(self._store.files(root))
@@ -179,10 +180,7 @@ class Answering:
             )
         step = answer.advance(typed, protocol, state)
         parts = [
-            *(
-                Part(f"{ANSWERS}/{name}", rows, None, PARTITIONS, self._octets)
-                for name, rows in step.rows.items()
-            ),
+            *(self._part(f"{ANSWERS}/{name}", rows, None) for name, rows in step.rows.items()),
             *(
                 Part(f"{root}/{name}", rows, Area.OPEN, octets=self._octets)
                 for name, rows in step.state.items()
@@ -202,17 +200,18 @@ class Answering:
         ((table, schema),) = _tables(sums, protocol).items()
         whole = self._is_whole(sums, protocol) or not rewritten.isdisjoint(sums.reads_answers)
         since, last = (0, 0) if whole else (self._since, self._run.before.run)
-        messages = (f"{TYPED}/{protocol}", sums.reads(protocol), Choice(since))
+        reads = sums.reads(protocol)
         closed = (ANSWERS, sums.reads_answers, Choice(last, protocol, area=Area.ADDED))
-        new = self._files(*messages) + self._files(*closed)
+        new = self._files(f"{TYPED}/{protocol}", reads, Choice(since)) + self._files(*closed)
         choice = Choice(0, protocol, set(map(partition_date, new)))
         stored = None if whole else self._view.table(table, choice)
         minutes = self._remove(table, schema, protocol, None if whole else new)
         if new:
-            rows = [sums.select(self._read(*messages), self._read(*closed), protocol)]
+            typed = self._read_messages(protocol, reads, Choice(since))
+            rows = [sums.select(typed, self._read(*closed), protocol)]
             if stored is not None:
                 rows.append(stored if minutes is None else stored.where(in_minutes("minute", minutes)))
-            part = Part(table, sums.add_up(union(rows), protocol), Area.ADDED, PARTITIONS, self._octets)
+            part = self._part(table, sums.add_up(union(rows), protocol), Area.ADDED)
             stage(self._run, [part], few=self._few)
         self._write_empties(sums, protocol, first)
 
@@ -273,11 +272,14 @@ class Answering:
                 if name in sums
             }
             parts = [
-                Part(f"{ANSWERS}/{name}", rows, Area.ADDED, PARTITIONS, self._octets)
+                self._part(f"{ANSWERS}/{name}", rows, Area.ADDED)
                 for name, rows in roll_up.compute(read, answers, protocol).items()
             ]
             stage(self._run, parts, few=self._few)
         self._write_empties(roll_up, protocol, first)
+
+    def _part(self, table: str, rows: DataFrame, area: Area | None) -> Part:
+        return Part(table, without_required(rows, PARTITIONS), area, PARTITIONS, self._octets)
 
     def _with_open(self, sums: Sums, protocol: str, choice: Choice) -> DataFrame:
         """Return chosen sums, and the open rows of answers, which are not added to them."""
@@ -293,6 +295,15 @@ class Answering:
         """Return those of some tables that exist."""
         found = {name: self._view.table(f"{root}/{name}", choice) for name in names}
         return {name: table for name, table in found.items() if table is not None}
+
+    def _read_messages(self, protocol: str, names: Sequence[str], choice: Choice) -> dict[str, DataFrame]:
+        """Return the typed tables that have rows; if none has any, those that exist.
+
+        Spark plans a query sooner, the fewer tables are in it.
+        """
+        typed = f"{TYPED}/{protocol}"
+        filled = [name for name in names if self._files(typed, [name], choice)]
+        return self._read(typed, filled or names, choice)
 
     def _files(self, root: str, names: Iterable[str], choice: Choice) -> list[Path]:
         return [path for name in names for path in self._view.files(f"{root}/{name}", choice)]

@@ -8,7 +8,7 @@ columns, and `fit` adds those that rows lack. Runs add the new columns to earlie
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -25,7 +25,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from specwire.runtime.spark.answers.answer import CONVERSATION_NAME
+from specwire.runtime.spark.answers.answer import CONVERSATION_NAME, OPEN
 from specwire.runtime.spark.answers.protocol_specifics import name_conversation
 from specwire.runtime.spark.decoding.options import NOTED
 from specwire.runtime.spark.decoding.tables import quote_name
@@ -51,7 +51,7 @@ def add_columns(table: DataFrame, protocol: str, edition: Column) -> DataFrame:
     names = (named[name] for name in ("tap", "peer", "conversation"))
     values = name_conversation(protocol, *names), edition
     added = (
-        _nullable(value, table).alias(
+        _may_be_null(value, table).alias(
             f"_{field.name}" if field.name in taken else field.name, metadata=field.metadata
         )
         for field, value in zip(ADDED, values, strict=True)
@@ -88,9 +88,22 @@ def fit(rows: DataFrame, columns: StructType) -> DataFrame:
         column = _column(field.name)
         if own.dataType.simpleString() != field.dataType.simpleString():
             column = column.cast(field.dataType)
-        return _nullable(column, rows) if field.nullable and not own.nullable else column
+        return _may_be_null(column, rows) if field.nullable and not own.nullable else column
 
     return rows.select(*(make(field).alias(field.name, metadata=field.metadata) for field in columns))
+
+
+def without_required(rows: DataFrame, stored_by: Collection[str]) -> DataFrame:
+    """Return the rows of an answer table with nullable columns only.
+
+    Spark writes a column as required if it can infer that it has no null. It can for a constant, but
+    not in a later run, whose plan also reads stored rows. `stored_by` are the partition columns,
+    which no file has.
+    """
+    required = {field.name for field in rows.schema if not field.nullable}
+    if required <= {*stored_by, OPEN}:
+        return rows
+    return fit(rows, StructType([StructField(f.name, f.dataType, True, f.metadata) for f in rows.schema]))
 
 
 def _unite(table: str, one: StructType, other: StructType) -> StructType:
@@ -135,6 +148,7 @@ def _column(name: str) -> Column:
     return F.col(quote_name(name))
 
 
-def _nullable(column: Column, rows: DataFrame) -> Column:
+def _may_be_null(column: Column, rows: DataFrame) -> Column:
     """Return a column as nullable: the time of a message is never null, but Spark does not know."""
-    return F.when(_column(rows.columns[0]).isNotNull(), column)
+    time = next(field.name for field in rows.schema if field.nullable)
+    return F.when(_column(time).isNotNull(), column)

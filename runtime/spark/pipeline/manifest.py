@@ -5,7 +5,6 @@ The file is small, and every run replaces it atomically. It contains:
 - the number of the last run;
 - the request with which the folder was created. Later runs must make the same request, so that the
   tables keep one meaning;
-- the number of the last batch of each stream;
 - the number of rows of each table;
 - the tables with files that lack columns.
 
@@ -62,7 +61,6 @@ class Manifest(msgspec.Struct, frozen=True):
         run: number of the last run, from 1; 0 before the first.
         asked: settings with which the folder was created.
         answered: number of the last run whose typed rows are in the answers.
-        batches: greatest number of a processed batch, by the id of its stream.
         rows: number of rows of each table, by its path in the folder.
         mixed: tables with files that lack columns, or have narrower types. The value is the number
             of the last run whose files may differ. Later files have all columns.
@@ -72,7 +70,6 @@ class Manifest(msgspec.Struct, frozen=True):
     run: int = 0
     asked: Asked = Asked()
     answered: int = 0
-    batches: dict[str, int] = {}
     rows: dict[str, int] = {}
     mixed: dict[str, int] = {}
 

@@ -67,7 +67,6 @@ from specwire.runtime.spark.pipeline.writing import (
     stage,
     time_partitions,
     write_empty,
-    write_table,
 )
 from specwire.runtime.spark.protocols import edition_packages
 from specwire.runtime.spark.session.executors import ship_packages
@@ -172,10 +171,8 @@ class Taking:
         # Answers run in Python workers even if Java decodes.
         ship_packages(self._spark)
         work = self._work
-        if "frames" in self._asked.layers and (work.portions or work.waiting):
-            self._keep(self._rows(list(work.portions)), FRAMES)
         if work.late:
-            self._keep(read_portions(self._spark, work.late), LATE)
+            self._keep(read_portions(self._spark, work.late), LATE, few=False)
         self._run.replace(work.waiting)
         self._log_editions()
         counted = [
@@ -188,6 +185,10 @@ class Taking:
                 f"{self._request.capture}: the segments hold {work.messages} new messages and {found} were "
                 "decoded; a segment has changed while it was read"
             )
+        if "frames" in self._asked.layers and found:
+            # After the count, which says whether the messages are small.
+            few = self._few and sum(_total(part, "octets") for part in counted) <= GATHERED_OCTETS
+            self._keep(self._rows(list(work.portions)), FRAMES, few=few)
         return counted
 
     def _log_editions(self) -> None:
@@ -205,11 +206,11 @@ class Taking:
         came = read_files(self._spark, self._store.out / LATE, self._work.waiting)
         return rows if came is None else rows.unionByName(read_kept(came))
 
-    def _keep(self, rows: DataFrame, table: str) -> None:
+    def _keep(self, rows: DataFrame, table: str, *, few: bool) -> None:
         octets = sum(entry.size for entry in self._work.entries)
         kept = keep(rows, self._asked.protocol, self._asked.partition)
-        partitions = [PROTOCOL.name, *time_partitions(KEPT.names, self._asked.partition)]
-        write_table(self._run, kept, table, partitions=partitions, octets=octets)
+        partitions = (PROTOCOL.name, *time_partitions(KEPT.names, self._asked.partition))
+        stage(self._run, [Part(table, kept, partitions=partitions, octets=octets)], few=few)
 
     def _take_protocol(self, protocol: str, packages: Packages) -> pa.Table:
         """Stage the typed tables of a protocol; return its counts."""

@@ -88,34 +88,6 @@ def table_settings(spark: SparkSession, *, few: bool) -> AbstractContextManager[
     return changed_settings(spark, {**SETTINGS, **BRIEF} if few else SETTINGS)
 
 
-def write_table(
-    run: Run,
-    frame: DataFrame,
-    table: str,
-    *,
-    area: Area = Area.ADDED,
-    partitions: Iterable[str] = (),
-    octets: int = 0,
-) -> None:
-    """Stage the rows of a table with one job; `octets` is their approximate size, 0 for small."""
-    files = frame.coalesce(1 + octets // FILE_OCTETS)
-    folder = local_path(run.folder(area, table))
-    files.write.mode("append").options(**OPTIONS).partitionBy(*partitions).parquet(folder)
-
-
-def write_both(run: Run, rows: DataFrame, table: str, *, partitions: Iterable[str], octets: int) -> None:
-    """Stage the final and the open rows of a table in one pass; `OPEN` marks the open rows."""
-    marked = F.when(F.col(OPEN), str(Area.OPEN)).otherwise(str(Area.ADDED))
-    folder = run.staging / "both" / table
-    files = rows.withColumn(AREA, marked).drop(OPEN).coalesce(1 + octets // FILE_OCTETS)
-    files.write.mode("append").options(**OPTIONS).partitionBy(AREA, *partitions).parquet(local_path(folder))
-    for area in Area:
-        for part in sorted(folder.glob(f"{AREA}={area}/*=*")):
-            target = run.folder(area, table) / part.name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            part.rename(target)
-
-
 def copy_open(run: Run, table: str, target: str, place: str) -> None:
     """Copy the staged open rows of a table to another table; only those in its folder `place`."""
     source, folder = (run.folder(Area.OPEN, name) / place for name in (table, target))
@@ -283,11 +255,20 @@ def _can_come(kind: DataType, *, nullable: bool) -> bool:
 
 
 def _write(run: Run, part: Part) -> None:
-    table, rows, area, partitions, octets = part
-    if area is None:
-        write_both(run, rows, table, partitions=partitions, octets=octets)
+    """Stage a table with one job; `OPEN` becomes a partition column, whose folders are then moved."""
+    rows, by, folder = part.rows, part.partitions, run.staging / "both" / part.table
+    if part.area is None:
+        marked = F.when(F.col(OPEN), str(Area.OPEN)).otherwise(str(Area.ADDED))
+        rows, by = rows.withColumn(AREA, marked).drop(OPEN), (AREA, *by)
     else:
-        write_table(run, rows, table, area=area, partitions=partitions, octets=octets)
+        folder = run.folder(part.area, part.table)
+    files = rows.coalesce(1 + part.octets // FILE_OCTETS).write.mode("append").options(**OPTIONS)
+    files.partitionBy(*by).parquet(local_path(folder))
+    for area in Area if part.area is None else ():
+        for place in sorted(folder.glob(f"{AREA}={area}/*=*")):
+            target = run.folder(area, part.table) / place.name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            place.rename(target)
 
 
 def _gather(run: Run, part: Part) -> None:

@@ -259,11 +259,11 @@ class FolderStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return tasks for the files between two positions; one task if there are no files."""
-        parts = self._parts(_position(start), _position(end))
+        parts = self.parts(_position(start), _position(end))
         tasks = min(self._tasks, max(1, len(parts)))
         return [StreamFiles(tuple(parts[at :: self._tasks])) for at in range(tasks)]
 
-    def _parts(self, start: Position, end: Position) -> list[SegmentPart]:
+    def parts(self, start: Position, end: Position) -> list[SegmentPart]:
         """Return the files, and the messages in them, to read between two positions.
 
         When a batch runs again after a crash, its segments may have been compacted in the meantime.

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import Phase, find, settings
@@ -102,6 +103,14 @@ def unchanged(folder: Path) -> Iterator[None]:
     before = times()
     yield
     assert times() == before, f"a test has changed the shared output {folder}"
+
+
+def read_table(store: Store, table: str) -> list[dict[str, Any]]:
+    """Return the rows of a table with its partition columns; pyarrow is quicker than a query of Spark."""
+    files = list(map(str, store.files(table)))
+    return (
+        ds.dataset(files, partitioning=ds.partitioning(flavor="hive")).to_table().to_pylist() if files else []
+    )
 
 
 def write_odd_capture(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""A watch whose Spark is behind a Connect server: tables by rounds of this program, alerts by a query of the server."""
+"""A watch whose Spark is behind a Connect server: tables are made by its Spark, alerts are found here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow.dataset as ds
 import pytest
 
 from specwire.runtime.spark.live.conversations import Rules
-from specwire.runtime.spark.live.watch import ROUNDS_FILE, SETTINGS, watch
+from specwire.runtime.spark.live.watch import ROUNDS_FILE, watch
 from specwire.runtime.spark.live.work import Listener, Watch
 from specwire.runtime.spark.pipeline.manifest import Asked
 from specwire.runtime.spark.pipeline.request import Request
@@ -43,7 +43,7 @@ def test_a_capture_is_watched_behind_a_server(server: Server, tmp_path: Path) ->
 
     def watch_once(rules: Rules | None) -> None:
         request = Watch(Request(capture, Asked(layers=("typed",))), out, rules=rules, once=True)
-        with open_session(Target(remote=server.url), SETTINGS) as spark:
+        with open_session(Target(remote=server.url)) as spark:
             watch(spark, request, threading.Event(), listener=seen)
 
     watch_once(Rules(silent_s=9999.0))

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from specwire.runtime.spark.live.alerting import ALERTS, TABLE
+from specwire.runtime.spark.live.alerts import ALERTS, TABLE
 from specwire.runtime.spark.pipeline.store import ANSWERS, FRAMES, LATE, TYPED, Store
 
 Rows = dict[str, list[str]]

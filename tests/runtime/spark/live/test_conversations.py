@@ -118,7 +118,7 @@ def test_what_another_version_remembered_is_forgotten() -> None:
     assert Conversation.load(conversation.dump()) == conversation
     conversation.watched = {"peering": Memory("GREETING")}
     assert Conversation.load(conversation.dump()) is None
-    assert Conversation.load(msgspec.msgpack.encode({"protocol": "filemq", "heard": 3})) is None
+    assert Conversation.load(msgspec.msgpack.encode({"protocol": "filemq", "sides": 3})) is None
 
 
 def as_noticed(seq: int, sender: str, message: Message, tmp_path: Path, protocol: str) -> WatchedMessage:
@@ -164,17 +164,17 @@ def test_a_side_that_falls_silent() -> None:
     conversation = Conversation.begin("filemq")
     hugz = [WatchedMessage(0, 5 * SECOND, "C", "Ohai"), WatchedMessage(1, 6 * SECOND, "S", "OhaiOk")]
     observe(conversation, tuple(hugz), 1_000)
-    assert conversation.next_timer_ms(RULES) == 16_000
+    assert conversation.next_check_ms(RULES) == 16_000
     assert list(conversation.find_silent(15_999, RULES)) == []
     observe(conversation, (WatchedMessage(2, 7 * SECOND, "S", "Hugz"),), 10_000)
     (alert,) = conversation.find_silent(16_000, RULES)
     assert (alert.kind, alert.sender, alert.ts, alert.seq) == ("silent", "C", 5 * SECOND, None)
     assert alert.text == "C sent nothing for 15.0 s; it is silent after 15 s"
     assert list(conversation.find_silent(16_001, RULES)) == []
-    assert conversation.next_timer_ms(RULES) == 25_000
+    assert conversation.next_check_ms(RULES) == 25_000
     observe(conversation, (WatchedMessage(3, 8 * SECOND, "C", "HugzOk"),), 20_000)
     assert [found.sender for found in conversation.find_silent(40_000, RULES)] == ["C", "S"]
-    assert conversation.next_timer_ms(RULES) == 20_000 + 600_000
+    assert conversation.next_check_ms(RULES) == 20_000 + 600_000
 
 
 def test_silence_is_what_the_protocol_says() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import cast
 
@@ -10,8 +12,8 @@ import pytest
 
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.spark.errors import JobError
-from specwire.runtime.spark.live.queries import RETRIES, RETRY_S
-from specwire.runtime.spark.live.watch import ROUNDS_FILE, Rounds
+from specwire.runtime.spark.live import watch as watching
+from specwire.runtime.spark.live.watch import RETRIES, RETRY_S, ROUNDS_FILE, Rounds, run_rounds
 from specwire.runtime.spark.live.work import Stopped, Watch, Work
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.reading.stream import StreamOptions
@@ -29,14 +31,14 @@ class Noted:
     """Notes batches in place of working them in; fails as it is told to."""
 
     def __init__(self) -> None:
-        self.batches: list[tuple[str, int, list[str]]] = []
+        self.batches: list[tuple[int, list[str]]] = []
         self.failure: Exception | None = None
         self.failures: list[str] = []
 
-    def run_batch(self, names: Sequence[str], stream: str, number: int) -> None:
+    def run_batch(self, names: Sequence[str], number: int) -> None:
         if self.failure is not None:
             raise self.failure
-        self.batches.append((stream, number, list(names)))
+        self.batches.append((number, list(names)))
 
     def report_failure(self, text: str) -> None:
         self.failures.append(text)
@@ -80,17 +82,16 @@ def test_a_batch_is_what_has_come(place: Place) -> None:
     assert not rounds.run(9.9) and rounds.run(10.0)
     second = place.add(1)
     assert not rounds.run(19.9) and rounds.run(20.0) and not rounds.run(LATER_S)
-    assert [batch[1:] for batch in place.noted.batches] == [(0, [first]), (1, [second])]
+    assert place.noted.batches == [(0, [first]), (1, [second])]
 
 
 def test_the_next_watch_goes_on(place: Place) -> None:
-    """Under the same id, with the next number."""
+    """With the next number."""
     names = [place.add(0)]
     place.begin().run(LATER_S)
     names.append(place.add(1))
     place.begin().run(LATER_S)
-    (stream, *one), (again, *two) = place.noted.batches
-    assert (stream, one, two) == (again, [0, names[:1]], [1, names[1:]])
+    assert place.noted.batches == [(0, names[:1]), (1, names[1:])]
 
 
 @pytest.mark.parametrize("failure", [Stopped(), RuntimeError("no disk")])
@@ -107,18 +108,17 @@ def test_what_was_not_worked_in_comes_again(place: Place, failure: Exception) ->
     place.noted.failure = None
     names.append(place.add(1))
     assert place.begin().run(LATER_S)
-    assert [batch[1:] for batch in place.noted.batches] == [(0, names)]
+    assert place.noted.batches == [(0, names)]
 
 
-@pytest.mark.parametrize("octets", [b"", b"\0" * 64, b'{"stream": "a"', b'{"number": 1}'])
+@pytest.mark.parametrize("octets", [b"", b"\0" * 64, b'{"number": 1', b'{"number": "one"}'])
 def test_what_was_kept_and_lost_costs_time_alone(place: Place, octets: bytes) -> None:
-    """All segments are given again, under another id: the output folder knows them."""
+    """All segments are given again: the output folder knows them."""
     name = place.add(0)
     place.begin().run(LATER_S)
     (place.kept / ROUNDS_FILE).write_bytes(octets)
     place.begin().run(LATER_S)
-    (first, *_), (second, number, names) = place.noted.batches
-    assert first != second and (number, names) == (0, [name])
+    assert place.noted.batches == [(0, [name])] * 2
 
 
 def test_once_is_what_is_there(place: Place) -> None:
@@ -127,7 +127,7 @@ def test_once_is_what_is_there(place: Place) -> None:
     rounds = place.begin(once=True)
     place.add(LIMIT + 2)
     assert rounds.run(0.0) and rounds.run(0.0) and not rounds.run(0.0)
-    assert [batch[2] for batch in place.noted.batches] == [names[:LIMIT], names[LIMIT:]]
+    assert [batch[1] for batch in place.noted.batches] == [names[:LIMIT], names[LIMIT:]]
 
 
 def test_a_folder_that_cannot_be_written_is_told(place: Place) -> None:
@@ -146,9 +146,53 @@ def test_a_folder_that_cannot_be_read_for_a_moment_is_tried_again(place: Place) 
     aside = place.capture.rename(place.capture.with_name("aside"))
     assert not rounds.run(0.0) and not rounds.run(RETRY_S / 2) and len(place.noted.failures) == 1
     aside.rename(place.capture)
-    assert rounds.run(RETRY_S) and place.noted.batches[0][2] == [name]
+    assert rounds.run(RETRY_S) and place.noted.batches[0][1] == [name]
     place.capture.rename(aside)
     for number in range(RETRIES):
         assert not rounds.run((number + 1) * LATER_S)
     with pytest.raises(CaptureError, match="cannot be read"):
         rounds.run((RETRIES + 1) * LATER_S)
+
+
+class Round:
+    """Stands for rounds and work at once; `takes` says which of the rounds find segments."""
+
+    def __init__(self, takes: list[bool], stop: threading.Event, alerts: Future[None]) -> None:
+        self.said: list[str] = []
+        self._takes = takes
+        self._stop = stop
+        self._alerts = alerts
+
+    def run(self, now_s: float) -> bool:
+        self.said.append("run")
+        taken = self._takes.pop(0)
+        if len(self._takes) == 1:
+            self._alerts.set_result(None)
+        if not self._takes:
+            self._stop.set()
+        return taken
+
+    def update_answers(self, *, idle_s: float) -> None:
+        self.said.append(f"answers {idle_s:g}")
+
+
+@pytest.mark.parametrize(("once", "rounds"), [(False, 4), (True, 3)])
+def test_rounds_go_on_until_their_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, once: bool, rounds: int
+) -> None:
+    """That is a stop, or with `once` a round without segments after the end of the alerts."""
+    monkeypatch.setattr(watching, "POLL_S", 0.0)
+    stop, alerts = threading.Event(), Future[None]()
+    each = Round([True, False, False, False], stop, alerts)
+    request = Watch(Request(tmp_path), tmp_path, answers_s=70.0, once=once)
+    run_rounds(cast(Rounds, each), alerts, request, cast(Work, each), stop)
+    assert each.said == (["run", "answers 7"] * rounds)[: 2 * rounds - once]
+
+
+def test_a_failure_of_alerts_ends_the_rounds(place: Place) -> None:
+    """With its error."""
+    alerts = Future[None]()
+    alerts.set_exception(JobError("no disk"))
+    request = Watch(Request(place.capture), place.kept.parent)
+    with pytest.raises(JobError, match="no disk"):
+        run_rounds(place.begin(), alerts, request, cast(Work, place.noted), threading.Event())

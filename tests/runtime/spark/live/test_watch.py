@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import cast
@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.segments import list_files
 from specwire.runtime.spark.errors import InputError
-from specwire.runtime.spark.live.alerting import STATE_SETTINGS, TABLE
+from specwire.runtime.spark.live.alerts import TABLE
 from specwire.runtime.spark.live.conversations import Rules
 from specwire.runtime.spark.live.watch import check, watch
 from specwire.runtime.spark.live.work import Batch, Listener, Watch
@@ -109,20 +109,6 @@ class Seen(Listener):
         self.alerts.append(str(alert["kind"]))
 
 
-@pytest.fixture
-def state_settings(spark: SparkSession) -> Iterator[None]:
-    """The settings of the session that alerts need."""
-    before = {name: spark.conf.get(name, None) for name in STATE_SETTINGS}
-    for name, value in STATE_SETTINGS.items():
-        spark.conf.set(name, value)
-    yield
-    for name, was in before.items():
-        if was is None:
-            spark.conf.unset(name)
-        else:
-            spark.conf.set(name, was)
-
-
 def silent_sides(out: Path) -> set[str]:
     """Return the senders of alerts of silence. Without Spark: it is asked many times."""
     files = [path for path in (out / TABLE).rglob("*.parquet") if not path.name.startswith(".")]
@@ -139,9 +125,7 @@ def wait_for(condition: Callable[[], bool], running: Future[None]) -> None:
 
 
 @pytest.mark.spark
-def test_a_growing_capture_and_its_alerts(
-    spark: SparkSession, tmp_path: Path, state_settings: None, few_answers: None
-) -> None:
+def test_a_growing_capture_and_its_alerts(spark: SparkSession, tmp_path: Path, few_answers: None) -> None:
     """A violation and two silent sides are alerts once, in the table and as events; a stop ends it all."""
     capture, out = tmp_path / "capture", tmp_path / "out"
     add_segment(capture, 0, SAID[:2], first=0, now=True)

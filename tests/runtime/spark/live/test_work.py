@@ -63,22 +63,21 @@ def test_a_batch_waits_for_a_run(place: Place) -> None:
     """It tells so once, and is committed when the run has ended."""
     with ThreadPoolExecutor(1) as threads:
         with begin(place.out):
-            running = threads.submit(place.work.run_batch, [], "stream", 0)
+            running = threads.submit(place.work.run_batch, [], 0)
             assert place.heard.waiting.wait(LIMIT_S)
         running.result(LIMIT_S)
     assert (place.heard.waits, place.heard.batches) == (1, [0])
-    assert Store(place.out).manifest.batches == {"stream": 0}
 
 
 def test_a_stop_ends_the_wait(place: Place) -> None:
     """The batch runs next time, and nothing has failed."""
     with ThreadPoolExecutor(1) as threads, begin(place.out):
-        running = threads.submit(place.work.run_batch, [], "stream", 0)
+        running = threads.submit(place.work.run_batch, [], 0)
         assert place.heard.waiting.wait(LIMIT_S)
         place.stop.set()
         with pytest.raises(Stopped):
             running.result(LIMIT_S)
-    assert place.heard.batches == [] and Store(place.out).manifest.batches == {}
+    assert place.heard.batches == []
 
 
 def test_answers_after_a_stop_are_left_to_the_run(place: Place) -> None:

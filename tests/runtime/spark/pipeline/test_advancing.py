@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from functools import reduce
 from pathlib import Path
 
 import msgspec
@@ -20,6 +19,7 @@ from pyspark.sql.types import DataType, DateType, LongType, StringType, StructFi
 from specwire.runtime.capture.link import Captured
 from specwire.runtime.capture.segments import Source, build_table, list_files, write_segment
 from specwire.runtime.spark.answers.answer import OPEN, Continued, Frames, RollUp, Step, Sums
+from specwire.runtime.spark.answers.messages import union
 from specwire.runtime.spark.errors import JobError
 from specwire.runtime.spark.pipeline import advance as advancing
 from specwire.runtime.spark.pipeline import answering
@@ -29,6 +29,7 @@ from specwire.runtime.spark.pipeline.store import Store, partition_date, run_num
 from specwire.runtime.spark.pipeline.summary import Summary, Totals
 from specwire.runtime.spark.pipeline.taking import Sorted, sort_out
 from tests.runtime.spark.captures import BEGUN, NOM, SHORT_NOM
+from tests.runtime.spark.outputs import read_table
 
 pytestmark = pytest.mark.spark
 
@@ -56,13 +57,12 @@ def count_talks(
     typed: Mapping[str, DataFrame], protocol: str, state: Mapping[str, DataFrame] | None, /
 ) -> Step:
     """Count each conversation's `Nom`; it is over with its `Kthxbai`."""
-    rows = typed["Nom"].select(
-        "tap", "conversation", F.lit(1).alias("noms"), "date", F.lit(False).alias("over")
+    rows = union(
+        table.selectExpr(
+            "tap", "conversation", f"int('{name}' = 'Nom') noms", "date", f"'{name}' = 'Kthxbai' over"
+        )
+        for name, table in typed.items()
     )
-    ends = typed["Kthxbai"].select(
-        "tap", "conversation", F.lit(0).alias("noms"), "date", F.lit(True).alias("over")
-    )
-    rows = rows.unionByName(ends)
     if state is not None:
         rows = rows.unionByName(state["open_talks"].withColumn("over", F.lit(False)))
     talks = rows.groupBy("tap", "conversation").agg(
@@ -145,31 +145,29 @@ class Scene:
 
     def run(self, **request: object) -> Summary:
         """Run over all segments that are there; return the summary."""
-        batch = request.pop("batch", None)
         asked = Request(self.capture, **request)  # type: ignore[arg-type]  # as the caller names them
         paths = list_files(self.capture)
-        found = advance(self.spark, self.store, paths, asked, batch=batch)  # type: ignore[arg-type]  # the same
+        found = advance(self.spark, self.store, paths, asked)
         assert found is not None
         return found
 
     def content(self) -> dict[str, list[str]]:
         """Return the rows of the tables as texts, without the order and the files they are stored in."""
-        typed = self.store.typed(self.spark, "filemq")
-        parts = [
-            typed[name].selectExpr(f"'{name}' as name", "concat(seq, conversation, ' ', date) as row")
-            for name in typed
+        found = {
+            name.rpartition("/")[2]: [
+                f"{row['seq']}{row['conversation']} {row['date']}" for row in read_table(self.store, name)
+            ]
+            for name in self.store.tables()
+            if name.startswith("typed/filemq/")
+        }
+        days = read_table(self.store, "answers/days")
+        found["talks"] = [
+            f"{row['conversation']}{row['noms']} {row['date']}"
+            for row in read_table(self.store, "answers/talks")
         ]
-        for name, columns in (("talks", "conversation, noms"), ("days", "noms, ' ', talks")):
-            table = self.store.answer(self.spark, name)
-            assert table is not None
-            parts.append(table.selectExpr(f"'{name}' as name", f"concat({columns}, ' ', date) as row"))
-        frames = self.store.frames(self.spark)
-        assert frames is not None
-        parts.append(frames.selectExpr("'frames' as name", "string(seq) as row"))
-        found: dict[str, list[str]] = {}
-        for row in reduce(DataFrame.union, parts).collect():
-            found.setdefault(row.name, []).append(row.row)
-        return {name: sorted(rows) for name, rows in found.items()}
+        found["days"] = [f"{row['noms']} {row['talks']} {row['date']}" for row in days]
+        found["frames"] = [str(row["seq"]) for row in read_table(self.store, "frames")]
+        return {name: sorted(rows) for name, rows in found.items() if rows}
 
 
 FIRST, SECOND = "2023-11-14", "2023-11-15"
@@ -188,7 +186,7 @@ WHOLE = {
 
 
 def test_portions_come_to_the_same_as_the_whole(spark: SparkSession, tmp_path: Path) -> None:
-    """With a copy, a truncated segment, a batch that comes again, and answers that lag behind."""
+    """With a copy, a truncated segment, and answers that lag behind."""
     scene = Scene(spark, tmp_path)
     write(scene.capture, 0)
     first = scene.run()
@@ -197,23 +195,21 @@ def test_portions_come_to_the_same_as_the_whole(spark: SparkSession, tmp_path: P
     shutil.copy(scene.capture / "t-1-0-000000.parquet", scene.capture / "again.parquet")
     write(scene.capture, 1)
     (scene.capture / "cut.parquet").write_bytes((scene.capture / "again.parquet").read_bytes()[:-9])
-    second = scene.run(answers=False, batch=("stream", 1))
+    second = scene.run(answers=False)
     assert (second.totals, second.set_aside) == (Totals(captured=12, typed=7, errors=1, repeated=4), 1)
     assert (second.segments.duplicate, second.segments.quarantined) == (1, 1)
     write(scene.capture, 2)
-    third = scene.run(answers=False, batch=("stream", 1))
-    assert third.totals.captured == 16, "a number that comes again with a new segment takes this in"
-    assert scene.run(answers=False, batch=("stream", 1)) == third, "and with the same ones does nothing"
-    assert scene.run(answers=False, batch=("stream", 0)) == third
-    assert (scene.store.manifest.run, scene.store.manifest.batches) == (3, {"stream": 1})
+    third = scene.run(answers=False)
+    assert third.totals.captured == 16
+    assert scene.run(answers=False) == third
+    assert scene.store.manifest.run == 3, "a run without new segments commits nothing"
     assert scene.content()["days"] == [f"3 3 {FIRST}"], "the answers wait"
-    last = scene.run(batch=("stream", 2))
+    last = scene.run()
     assert scene.content() == WHOLE
     assert last.totals == Totals(captured=16, typed=11, errors=1, repeated=4)
     manifest = scene.store.manifest
-    assert (manifest.run, manifest.answered, manifest.batches) == (4, 4, {"stream": 2})
-    assert scene.run(batch=("stream", 3)) == last
-    assert scene.store.manifest.answered == scene.store.manifest.run == 5
+    assert (manifest.run, manifest.answered) == (4, 4)
+    assert scene.run() == last and scene.store.manifest == manifest
     state = scene.store.state(spark, "filemq", "talks")
     assert state is not None
     assert sorted(row.conversation for row in state["open_talks"].collect()) == ["b", "e"]

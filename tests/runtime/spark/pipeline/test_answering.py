@@ -6,6 +6,7 @@ replace those that counted, and a segment of a minute that the answers already h
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +22,8 @@ from specwire.runtime.spark.pipeline import advance as advancing
 from specwire.runtime.spark.pipeline import answering
 from specwire.runtime.spark.pipeline.advance import advance
 from specwire.runtime.spark.pipeline.request import Request
-from specwire.runtime.spark.pipeline.store import Store, partition_date, read_files, run_number
+from specwire.runtime.spark.pipeline.store import Store, partition_date, run_number
+from tests.runtime.spark.outputs import read_table
 
 pytestmark = pytest.mark.spark
 
@@ -101,17 +103,11 @@ RUNS = (
 TABLES = ("traffic", "errors", "twins", "nodes", "edges", "latency", "topics", "requests")
 
 
-def content(spark: SparkSession, store: Store) -> dict[str, list[str]]:
+def content(store: Store) -> dict[str, list[str]]:
     """Return the rows of the answers and of the sums as texts."""
-    found = {name: store.answer(spark, name) for name in TABLES}
-    for name in ("sent", "calls"):
-        root = f"state/flux/{name}"
-        found[name] = read_files(spark, store.out / root, store.files(root))
-    return {
-        name: sorted(str(sorted(row.asDict(recursive=True).items())) for row in table.collect())
-        for name, table in found.items()
-        if table is not None
-    }
+    tables = (*(f"answers/{name}" for name in TABLES), "state/flux/sent", "state/flux/calls")
+    found = {table: [str(sorted(row.items())) for row in read_table(store, table)] for table in tables}
+    return {table: sorted(rows) for table, rows in found.items()}
 
 
 def run(spark: SparkSession, folder: Path, segments: Iterable[Segment]) -> Store:
@@ -132,23 +128,22 @@ def test_runs_come_to_the_same_as_the_whole(
     with monkeypatch.context() as many:
         many.setattr(advancing, "FEW_MESSAGES", 0)
         whole = run(spark, tmp_path / "whole", (segment for segments in RUNS for segment in segments))
-    expected = content(spark, whole)
-    counted = {name: len(rows) for name, rows in expected.items()}
-    assert counted.keys() == {*TABLES, "sent", "calls"}
-    assert counted["errors"] == 2
-    twins, latency = (whole.answer(spark, name) for name in ("twins", "latency"))
-    assert twins is not None and latency is not None
+    expected = content(whole)
+    assert all(expected.values())
+    assert len(expected["answers/errors"]) == 2
+    twins, latency = (read_table(whole, f"answers/{name}") for name in ("twins", "latency"))
     # On the first day the child saw six messages and the parent four, on the second it saw fewer.
-    assert {(str(row.date), row.conversation) for row in twins.collect()} == {(FIRST, PARENT), (SECOND, HERE)}
+    assert {(row["date"], row["conversation"]) for row in twins} == {(FIRST, PARENT), (SECOND, HERE)}
     # Calls 1, 10, 11 and 12 of the child, call 1 of the other tap; call 3 of the parent.
-    begun = latency.groupBy("date").sum("begun", "answered").collect()
-    assert {(str(date), count, answered) for date, count, answered in begun} == {
-        (FIRST, 5, 3),
-        (SECOND, 1, 1),
-    }
+    begun, answered = Counter[str](), Counter[str]()
+    for row in latency:
+        begun[row["date"]] += row["begun"]
+        answered[row["date"]] += row["answered"]
+    assert begun == {FIRST: 5, SECOND: 1}
+    assert answered == {FIRST: 3, SECOND: 1}
     for segments in RUNS:
         store = run(spark, tmp_path / "parts", segments)
-    assert content(spark, store) == expected
+    assert content(store) == expected
     for table in ("answers/traffic", "answers/latency", "answers/topics", "answers/edges", "state/flux/sent"):
         runs = {run_number(path) for path in store.files(table) if partition_date(path) == SECOND}
         assert 4 not in runs, "the last run has no messages of the second day"

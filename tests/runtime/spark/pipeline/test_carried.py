@@ -17,6 +17,7 @@ from specwire.runtime.spark.pipeline.advance import advance
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import Store
 from tests.runtime.spark.captures import BEGUN
+from tests.runtime.spark.outputs import read_table
 
 pytestmark = pytest.mark.spark
 
@@ -62,13 +63,10 @@ def test_open_calls_are_carried_over(
     for number, waiting in enumerate(OPEN_AFTER):
         write(capture, number)
         assert advance(spark, store, list_files(capture), Request(capture))
-        table = store.answer(spark, "requests")
-        assert table is not None
-        rows = {row.seq: row for row in table.collect()}
-        assert sorted(seq for seq, row in rows.items() if row.outcome == "open") == waiting
-        assert {s: r.latency_us for s, r in rows.items() if r.outcome == "answered"} == {
+        rows = {row["seq"]: row for row in read_table(store, "answers/requests")}
+        assert sorted(seq for seq, row in rows.items() if row["outcome"] == "open") == waiting
+        assert {s: r["latency_us"] for s, r in rows.items() if r["outcome"] == "answered"} == {
             seq: latency for seq, latency in LATENCIES.items() if seq in rows and seq not in waiting
         }
-        state = store.state(spark, "flux", "requests")
-        kept = {} if state is None else {row.seq: row for row in state["requests"].collect()}
+        kept = {row["seq"]: row for row in read_table(store, "state/flux/requests/requests")}
         assert kept == {seq: rows[seq] for seq in waiting}

@@ -338,7 +338,7 @@ def test_a_manifest_of_another_kind_is_refused(tmp_path: Path, text: str, senten
 
 def test_a_manifest_is_read_as_written(tmp_path: Path) -> None:
     """All of it."""
-    manifest = Manifest(run=3, answered=2, batches={"stream": 7}, rows={TABLE: 1})
+    manifest = Manifest(run=3, answered=2, rows={TABLE: 1})
     (tmp_path / "manifest.json").write_bytes(manifest.to_json())
     assert read_manifest(tmp_path) == manifest
 
