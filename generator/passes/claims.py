@@ -20,6 +20,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from msgspec import structs
+
 from specwire.generator import ir
 from specwire.generator.abnf.statements import (
     BYTE_ORDER,
@@ -115,7 +117,11 @@ class _Claims:
 
     def _type(self, rule: Rule) -> ir.Type | None:
         layout = self.reader.layout(rule)
-        return layout.type if isinstance(layout, ValueLayout) else None
+        type = layout.type if isinstance(layout, ValueLayout) else None
+        if isinstance(type, ir.IntegerType) and str(rule) in self.reader.lengths:
+            # Lengths and counts are unsigned.
+            return structs.replace(type, signed=False)
+        return type
 
     def _prose(self, about: str) -> Iterator[_Statement]:
         loaded = self.reader.profile

@@ -209,7 +209,8 @@ class TypeReader:
         The second is None for a big-endian unsigned integer. The whole is None for any other element.
         """
         rule = self.grammar.find(head) if isinstance(head, Reference) else None
-        if rule is not None and declared.says_type(self.hint(rule)):
+        described = rule is not None and any(number_kinds(self.comment(rule)))
+        if rule is not None and (described or declared.says_type(self.hint(rule))):
             layout = self.layout(rule)
             match layout.type if isinstance(layout, ValueLayout) else None:
                 case ir.IntegerType(octets=octets, order="little", signed=False) if octets > 1:

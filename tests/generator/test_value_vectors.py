@@ -12,7 +12,7 @@ import pytest
 
 from specwire.generated.errors import DecodeError, EncodeError
 from specwire.generator.pipeline import compile_protocol
-from tests.generator.compiling import write
+from tests.generator.compiling import faults, write
 from tests.generator.test_layouts import generated
 
 
@@ -149,7 +149,7 @@ def test_lengths_that_stand_apart(tmp_path: Path) -> None:
             module.Request(
                 opcode=2, data_type=0, vbucket=0, opaque=0, cas=0, extras=bytes(256), key=b"", value=b""
             ).encode()
-        assert caught.value.field == "extras_length"
+        assert caught.value.field == "extras"
         for wrong in ("8002000509", "8002000608"):
             octets = bytes.fromhex(wrong)
             with pytest.raises(DecodeError):
@@ -190,6 +190,17 @@ def test_numbers_directly_before_what_they_count(tmp_path: Path) -> None:
         message = module.A(name="ab", words=(0,) * 129)
         assert message.encode() == frames
         assert module.decode(frames) == message
+
+
+def test_comments_on_lengths_are_read(tmp_path: Path) -> None:
+    """A length is little-endian where its comment says so; a signed one is refused."""
+    grammar = "A = %xA1 name\nname = size *VCHAR\nsize = 2OCTET ; length of the name, little-endian\n"
+    protocol = compile_protocol(write(tmp_path / "grammars", grammar), shown="demo").protocol
+    with generated(tmp_path, protocol) as module:
+        assert module.A(name="abc").encode() == [b"\xa1\x03\x00abc"]
+        assert module.decode([b"\xa1\x03\x00abc"]).name == "abc"
+    signed = grammar.replace("little-endian", "a signed integer")
+    assert faults(tmp_path / "signed", signed) == ["E423 demo/grammar.abnf:3:15"]
 
 
 def test_comments_are_read(tmp_path: Path) -> None:

@@ -313,9 +313,14 @@ def test_commands_in_words_with_blanks_between(tmp_path: Path) -> None:
             assert (unfit.value.field, unfit.value.kind) == ("key", "text")
 
 
-def test_a_text_that_can_hold_what_follows_it_has_no_end(tmp_path: Path) -> None:
+def test_a_text_that_can_hold_what_follows_it(tmp_path: Path) -> None:
+    """It ends where the last octets of the frame begin; before a value of any size it has no end."""
+    compilation = compiled(tmp_path, 'A = "A" note SP\nnote = *( VCHAR / SP )\n')
+    with generated(tmp_path / "packages", compilation.protocol) as package:
+        assert package.decode([b"A b c "]) == package.A(note=" b c")
+        assert package.A(note=" b c").encode() == [b"A b c "]
     with pytest.raises(SpecError) as caught:
-        compiled(tmp_path, 'A = "A" note SP\nnote = *( VCHAR / SP )\n')
+        compiled(tmp_path, 'A = "A" note SP rest\nnote = *( VCHAR / SP )\nrest = *OCTET\n')
     assert [found.code for found in caught.value.diagnostics if found.code.startswith("E")] == ["E409"]
 
 
