@@ -150,7 +150,7 @@ def test_lengths_that_stand_apart(tmp_path: Path) -> None:
                 opcode=2, data_type=0, vbucket=0, opaque=0, cas=0, extras=bytes(256), key=b"", value=b""
             ).encode()
         assert caught.value.field == "extras"
-        for wrong in ("8002000509", "8002000608"):
+        for wrong in ("800200050e", "8002000b08"):
             octets = bytes.fromhex(wrong)
             with pytest.raises(DecodeError):
                 module.decode([octets + frames[0][len(octets) :]])
