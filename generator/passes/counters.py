@@ -8,24 +8,33 @@ ends where these begin.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from msgspec import structs
 
 from specwire.generator import ir
 from specwire.generator.abnf.syntax import Reference, Rule
+from specwire.generator.diagnostics import Span
 from specwire.generator.ir.names import fold, snake_case
-from specwire.generator.profile.tables import NOTHING_SAID, TypeHint
+from specwire.generator.profile.tables import NOTHING_SAID, LoadedProfile, TypeHint
 from specwire.generator.support.checksums import ALGORITHMS, OCTETS
-
-if TYPE_CHECKING:
-    from specwire.generator.passes.types import TypeReader
 
 ALL = "*"
 """In place of the fields that a number counts: all after it."""
 
 
-def derive_fields(reader: TypeReader, fields: Sequence[ir.Field], rule: Rule) -> tuple[ir.Field, ...]:
+class Reader(Protocol):
+    """What this pass needs of the reader of types."""
+
+    @property
+    def profile(self) -> LoadedProfile: ...
+
+    def hint(self, rule: Rule | Reference | None, message: Rule | None = None) -> TypeHint: ...
+
+    def fault(self, code: str, span: Span, message: str, help: str) -> None: ...
+
+
+def derive_fields(reader: Reader, fields: Sequence[ir.Field], rule: Rule) -> tuple[ir.Field, ...]:
     """Return the fields of a run with counters and checksums, and with the ends that follow from them."""
     run = _Run(reader, list(fields), rule)
     run.counters()
@@ -37,7 +46,7 @@ def derive_fields(reader: TypeReader, fields: Sequence[ir.Field], rule: Rule) ->
 class _Run:
     """Fields of one run."""
 
-    def __init__(self, reader: TypeReader, fields: list[ir.Field], rule: Rule) -> None:
+    def __init__(self, reader: Reader, fields: list[ir.Field], rule: Rule) -> None:
         self.reader = reader
         self.fields = fields
         self.rule = rule
