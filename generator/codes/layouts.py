@@ -165,8 +165,9 @@ LAYOUTS = (
         "E423",
         "An unsupported kind of number",
         "A comment calls an integer little-endian, signed, a float or a varint, but it is generated as another "
-        "kind of number. A comment of the integer's own rule is followed if it is unambiguous; otherwise the "
-        "profile must say what the integer is.",
+        "kind of number. A comment of the integer's own rule is followed if it is unambiguous and the profile "
+        'does not declare a plain `type = "integer"`; otherwise the profile must say what the integer is: '
+        "`order`, `signed` or `type`.",
         "A = %x01 x\nx = 4OCTET ; an integer in host byte order\n",
         "A = %x01 x\nx = 4OCTET ; an integer in little-endian order\n",
     ),

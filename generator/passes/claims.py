@@ -43,6 +43,7 @@ from specwire.generator.passes.declared import constant_of, says_type
 from specwire.generator.passes.grammar import EXTERNALS, references, strings
 from specwire.generator.passes.layouts import ValueLayout, is_open
 from specwire.generator.passes.types import TypeReader
+from specwire.generator.profile.tables import TypeHint
 
 MAX_STATEMENTS = 10
 """Maximum number of statements about frames that are reported."""
@@ -87,6 +88,13 @@ class _Integer:
         if not isinstance(self.type, ir.IntegerType):
             return False
         return self.type.order == "little" if kind == BYTE_ORDER else kind == SIGNED and self.type.signed
+
+
+def _states(hint: TypeHint, kind: str) -> bool:
+    """Whether the profile says if a number is of that kind."""
+    if kind == BYTE_ORDER:
+        return hint.order is not None
+    return hint.signed is not None if kind == SIGNED else says_type(hint)
 
 
 class _Claims:
@@ -184,7 +192,7 @@ class _Claims:
             self._by_kind[kind] = {
                 name: integer
                 for name, integer in self.integers.items()
-                if not says_type(self.reader.hint(integer.rule))
+                if not _states(self.reader.hint(integer.rule), kind)
                 and not integer.is_kind(kind)
                 and (kind != BYTE_ORDER or integer.octets > 1)
             }
@@ -203,8 +211,8 @@ class _Claims:
             span,
             f"the document says '{quoted(words)}' about {_listed(new)}, but '{new[0]}' would be an "
             f"unsigned big-endian integer of {octets}",
-            f'say what it is under [types.{new[0]}] in {self.profile_path}: order = "little", signed = true, '
-            'or type = "float", "varint" or "integer"',
+            f"say what it is under [types.{new[0]}] in {self.profile_path}: `order`, `signed`, or a `type` "
+            'such as "float" or "varint"',
         )
 
     # Letters

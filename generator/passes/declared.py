@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import structs
 
 from specwire.generator import ir
+from specwire.generator.abnf.statements import SIGNED, is_little_endian, number_kinds
 from specwire.generator.abnf.syntax import Concatenation, Element, Option, Repetition, Rule
 from specwire.generator.ir.names import constant_name
 from specwire.generator.passes.alternations import LARGEST_INTEGER, name_enum
-from specwire.generator.profile.tables import TypeHint
+from specwire.generator.profile.tables import NOTHING_SAID, TypeHint
 
 if TYPE_CHECKING:
     from specwire.generator.passes.types import TypeReader
@@ -41,7 +42,7 @@ def says_type(hint: TypeHint) -> bool:
         or hint.constant is not None
         or bool(hint.members)
         or hint.order is not None
-        or bool(hint.signed)
+        or hint.signed is not None
         or hint.checksum is not None
         or bool(hint.counts)
     )
@@ -49,10 +50,11 @@ def says_type(hint: TypeHint) -> bool:
 
 def read(reader: TypeReader, rule: Rule, hint: TypeHint, shape: ir.Type | None) -> ir.Type | None:
     """Return the type that the profile declares for a rule of that shape; None after E402."""
+    hint = _with_comment(reader, rule, hint)
     if hint.members:
         found = _coded(hint, _members(reader, rule, hint, shape))
     elif hint.constant is not None:
-        found = constant_of(hint.constant, shape)
+        found = constant_of(hint.constant, shape, hint)
     else:
         found = _coded(hint, _retyped(reader, rule, hint, shape or _opaque(reader, rule)))
     if not isinstance(found, str):
@@ -64,6 +66,21 @@ def read(reader: TypeReader, rule: Rule, hint: TypeHint, shape: ir.Type | None) 
         f"correct it; the rule is defined at {rule.name_span}",
     )
     return None
+
+
+def _with_comment(reader: TypeReader, rule: Rule, hint: TypeHint) -> TypeHint:
+    """Return the hint with the byte order and the sign that only the comment of the rule states.
+
+    A plain ``type = "integer"`` ignores the comment; E423 then demands that the profile states them.
+    """
+    kinds = dict(number_kinds(reader.comment(rule)))
+    if not kinds or hint.type in ("integer", "text", "octets", "json", "padding"):
+        return hint
+    if hint.order is None and is_little_endian(kinds) and reader.octets.count(rule.definition) != 1:
+        hint = structs.replace(hint, order="little")
+    if hint.signed is None and SIGNED in kinds and hint.type in (None, "decimal", "hexadecimal"):
+        hint = structs.replace(hint, signed=True)
+    return hint
 
 
 def _members(reader: TypeReader, rule: Rule, hint: TypeHint, shape: ir.Type | None) -> ir.Type | str:
@@ -79,15 +96,20 @@ def _members(reader: TypeReader, rule: Rule, hint: TypeHint, shape: ir.Type | No
     return found if hint.closed else structs.replace(found, open=True)
 
 
-def constant_of(constant: str | int, shape: ir.Type | None) -> ir.ConstantType | str:
+def constant_of(
+    constant: str | int, shape: ir.Type | None, hint: TypeHint = NOTHING_SAID
+) -> ir.ConstantType | str:
     """Return the constant type of a rule with that shape, or the reason why it cannot be constant."""
+    if hint.type not in (None, "integer", "text", "octets"):
+        return f"a constant cannot be declared as {hint.type}: write its octets in the grammar"
+    octets = _fixed_octets(shape)
+    if isinstance(constant, int) and octets and octets <= LARGEST_INTEGER:
+        try:
+            raw = constant.to_bytes(octets, hint.order or "big", signed=bool(hint.signed))
+        except OverflowError:
+            return f"the constant does not fit {octets} octets"
+        return ir.ConstantType(raw.hex(), number=constant)
     match shape, constant:
-        case ir.IntegerType(octets=octets), int(number) if 0 <= number < 256**octets:
-            return ir.ConstantType(number.to_bytes(octets, "big").hex(), number=number)
-        case ir.OctetsType(length=ir.Length(kind="fixed", octets=octets)), int(number) if (
-            octets <= LARGEST_INTEGER and 0 <= number < 256**octets
-        ):
-            return ir.ConstantType(number.to_bytes(octets, "big").hex(), number=number)
         case ((ir.TextType(length=length) | ir.OctetsType(length=length)), str(text)):
             raw = text.encode()
             if length.kind == "prefix" and len(raw) < 256**length.octets:
@@ -161,8 +183,11 @@ def _coded(hint: TypeHint, type: ir.Type | str | None) -> ir.Type | str | None:
     order = hint.order or "big"
     match type:
         case ir.IntegerType():
-            if hint.signed not in (True, False, "complement"):
+            if hint.signed == "zigzag":
                 return "only a varint can be zigzag"
+            written = type.values or (type.enum and not hint.members)
+            if written and type.octets > 1 and (order == "little" or hint.signed):
+                return "the grammar writes its values as octets, which have no byte order; declare `members`"
             return structs.replace(type, order=order, signed=bool(hint.signed))
         case ir.VarintType():
             signed = "complement" if hint.signed is True else hint.signed or None

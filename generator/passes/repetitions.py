@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from specwire.generator.passes.types import TypeReader
 
 _NAME = re.compile(r"(?:^|[-_])(?:name|key)\Z", re.IGNORECASE)
+_OCTETS = re.compile(r"(?:^|[-_])(?:byte|octet)s?(?:[-_]|\Z)", re.IGNORECASE)
+"""Names of lengths that count octets."""
 _PAIR = re.compile(r"(?:key|name|attribute|option|property)[-_](?:value|val)\Z", re.IGNORECASE)
 _VALUE = re.compile(r"(?:^|[-_])(?:value|val|content)\Z", re.IGNORECASE)
 
@@ -42,6 +44,15 @@ def read_counted(
     if reader.octets.is_class(body):
         return ValueLayout(ir.TextType(length, reader.octets.pattern(repetition)))
     found = read_collection(reader, width, repetition, rule, hint)
+    named = isinstance(head, Reference) and _OCTETS.search(head.name)
+    if found is not None and isinstance(head, Reference) and named and reader.hint(head).scope is None:
+        reader.diagnostics.warning(
+            "W402",
+            head.span,
+            f"'{head.name}' is read as the number of elements of '{_shown(repetition.element)}', not of their octets",
+            f'write counts and counting = "octets" under [types.{head.name}], or scope = "next" for elements, in '
+            f"{reader.profile.source.path}",
+        )
     if found is None or number is None:
         return found
     return ValueLayout(structs.replace(found.type, number=number))

@@ -93,7 +93,7 @@ class TypeHint(_Table, frozen=True):
 
     type: ValueKind | None = None
     order: Literal["big", "little"] | None = None
-    signed: bool | Literal["zigzag", "complement"] = False
+    signed: bool | Literal["zigzag", "complement"] | None = None
     counts: str | list[str] = []
     plus: int = 0
     counting: Literal["octets", "items"] | None = None

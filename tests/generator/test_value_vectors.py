@@ -214,3 +214,43 @@ def test_comments_are_read(tmp_path: Path) -> None:
         frames = [bytes.fromhex("a101000000fffec004000000000000feff")]
         assert module.A(p=1, q=-2, r=-2.5, s=-2).encode() == frames
         assert module.decode(frames) == module.A(p=1, q=-2, r=-2.5, s=-2)
+
+
+@pytest.mark.parametrize(
+    ("comment", "declared", "value", "octets"),
+    [
+        ("little-endian", 'type = "float"', 1.0, "0000803f"),
+        ("little-endian", "signed = true", -2, "feffffff"),
+        ("a signed integer", 'order = "little"', -2, "feffffff"),
+        ("little-endian", "members = { one = 1 }", 1, "01000000"),
+        ("little-endian", 'order = "big"', 1, "00000001"),
+    ],
+)
+def test_what_a_profile_does_not_state_the_comment_does(
+    tmp_path: Path, comment: str, declared: str, value: Any, octets: str
+) -> None:
+    check(tmp_path, f"x = 4OCTET ; an integer, {comment}", declared, value, octets)
+
+
+def test_constants_have_a_byte_order_and_a_sign(tmp_path: Path) -> None:
+    grammar = "A = %xA1 x y\nx = 4OCTET\ny = 2OCTET\n"
+    profile = (
+        'name = "demo"\n[types.x]\nconstant = 2\norder = "little"\n[types.y]\nconstant = -2\nsigned = true\n'
+    )
+    protocol = compile_protocol(write(tmp_path / "grammars", grammar, profile), shown="demo").protocol
+    with generated(tmp_path, protocol) as module:
+        assert module.A().encode() == [bytes.fromhex("a102000000fffe")]
+
+
+@pytest.mark.parametrize(
+    ("rule", "declared", "found"),
+    [
+        ("x = 4OCTET ; an integer, little-endian", 'type = "integer"', "E423 demo/grammar.abnf:2:12"),
+        ("x = %x00.01 / %x00.02", 'order = "little"', "E402 demo/profile.toml:2:2"),
+        ("x = 4OCTET", 'type = "float"\nconstant = 2', "E402 demo/profile.toml:2:2"),
+    ],
+)
+def test_a_declaration_without_effect_is_refused(
+    tmp_path: Path, rule: str, declared: str, found: str
+) -> None:
+    assert faults(tmp_path, f"A = %xA1 x\n{rule}\n", f'name = "demo"\n[types.x]\n{declared}\n') == [found]
