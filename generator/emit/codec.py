@@ -147,7 +147,7 @@ def _class(message: ir.Message, protocol: ir.Protocol, plan: Plan, structs: dict
     encode, written = encode_body(message, own, protocol, plan)
     decode, read = decode_function(message, own, protocol, plan)
     structs |= read | written
-    fixed = not list(frame_fields(message))
+    fixed = not list(frame_fields(message)) and len(encode.splitlines()) == 1
     return _Class(
         name=message.class_name,
         doc=class_doc(message, protocol),

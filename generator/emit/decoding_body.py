@@ -442,7 +442,9 @@ class BodyDecoder(Visitor):
             self.decoder.refuse_if(f"{end} < {begin}")
             self.base, self.offset, self.inside = end, 0, True
             return f"{self.frame}[{begin} : {end}]"
-        if not self.base:
+        if not self.whole:
+            self.decoder.refuse_if(f"{self.place()} > {self.end}")
+        elif not self.base:
             if self.offset > self.known:
                 self.decoder.refuse_if(f"len({self.frame}) < {self.offset}")
         elif not self.inside:

@@ -24,6 +24,7 @@ from specwire.generator.support.plan import (
     Choose,
     ManyFrames,
     MessagePlan,
+    Number,
     OneFrame,
     Part,
     Plan,
@@ -31,6 +32,7 @@ from specwire.generator.support.plan import (
     TakeOctets,
     TakeText,
     Word,
+    operations,
 )
 
 
@@ -82,6 +84,9 @@ class _Frames:
         self.lines = encoder.lines
         self.parts = plan.parts
         self.flags = flags_slot(plan)
+        announced = [at for at, part in enumerate(plan.parts) if part.presence.mask]
+        flags = next((at for at, part in enumerate(plan.parts) if self.flags and _has_flags(part)), -1)
+        self.flags_first = flags in range(max(announced, default=0))
 
     def message(self) -> None:
         """Add the statements that assign ``frames``."""
@@ -97,6 +102,9 @@ class _Frames:
             frames = [self._frame(part) for part in self.parts if isinstance(part, OneFrame)]
             self.lines.add(f"frames = [{', '.join(frames)}]")
             return
+        if self.flags_first:
+            for part in self.parts:
+                self._flag(part)
         self.lines.add("frames: list[bytes] = []")
         before = ""
         for part in self.parts:
@@ -114,10 +122,8 @@ class _Frames:
 
     def _part(self, part: Part, before: str) -> str:
         """Append the frames of a part; return the condition that an optional part is absent."""
-        value = part.presence.value
         if part.presence.kind == "always":
-            if value:
-                self.lines.add(f"flags |= 0x{value:02x}")
+            self._set_bits(part)
             self._append(part)
             return before
         name = f"self.{first_slot(part)}"
@@ -127,13 +133,23 @@ class _Frames:
             with self.lines.block(f"if {name} is not None:"):
                 self._append(part)
             return f"{name} is None"
-        condition = f"{name} is not None"
-        if isinstance(part, ManyFrames) and part.letter == "forbidden":
-            condition += f" and ({name} != () or not strict)"
-        with self.lines.block(f"if {condition}:"):
-            self.lines.add(f"flags |= 0x{value:02x}")
+        with self.lines.block(f"if {_is_present(part)}:"):
+            self._set_bits(part)
             self._append(part)
         return before
+
+    def _flag(self, part: Part) -> None:
+        """Set the bits that announce a part before any frame is written."""
+        if part.presence.kind == "always" and part.presence.value:
+            self.lines.add(f"flags |= 0x{part.presence.value:02x}")
+        elif part.presence.kind == "announced":
+            with self.lines.block(f"if {_is_present(part)}:"):
+                self.lines.add(f"flags |= 0x{part.presence.value:02x}")
+
+    def _set_bits(self, part: Part) -> None:
+        """Set the bits that announce a part whose frame is written next, if the flags come later."""
+        if part.presence.value and not self.flags_first:
+            self.lines.add(f"flags |= 0x{part.presence.value:02x}")
 
     def _append(self, part: Part) -> None:
         if isinstance(part, OneFrame):
@@ -191,6 +207,18 @@ class _Frames:
                 if maximum is not None:
                     self.encoder.refuse_if(f"len({octets}) > {maximum}")
                 return octets
+
+
+def _has_flags(part: Part) -> bool:
+    return any(isinstance(op, Number) and op.flags for op in operations(part.body))
+
+
+def _is_present(part: Part) -> str:
+    """Return the condition that an announced part is present."""
+    name = f"self.{first_slot(part)}"
+    if isinstance(part, ManyFrames) and part.letter == "forbidden":
+        return f"{name} is not None and ({name} != () or not strict)"
+    return f"{name} is not None"
 
 
 def _converted(value: Whole, items: str) -> str:

@@ -107,6 +107,8 @@ class BodyEncoder:
         """Slot of the number of a loop's items -> variable with the list of their octets."""
         self.measured: frozenset[str] = frozenset()
         """Slots whose octets are counted."""
+        self.numbers: dict[str, Number] = {}
+        """Hidden slot -> its number, if the octets of that vary."""
         self.sizes: dict[str, int] = {}
         """Slot -> its number of octets, if that is fixed."""
         self.pieces: list[str] = []
@@ -144,6 +146,8 @@ class BodyEncoder:
             slot for slot in counted if slot not in loops or _counts_octets(inner, slot)
         )
         for op in inner:
+            if isinstance(op, Number) and op.counts and fixed_octets(op) is None:
+                self.numbers[op.slot] = op
             size = fixed_octets(op)
             if size is not None and isinstance(op, Expect | Pad | Number | TakeText):
                 self.sizes[op.slot] = size
@@ -293,9 +297,8 @@ class BodyEncoder:
     def _inside(self, body: Body) -> str:
         """Return the octets of a body inside this one, whose values are prepared."""
         inner = BodyEncoder(self.encoder, self.owner, self.sources)
-        inner.octets, inner.lists, inner.measured, inner.sizes = (
-            self.octets, self.lists, self.measured, self.sizes
-        )  # fmt: skip
+        inner.octets, inner.lists, inner.measured = self.octets, self.lists, self.measured
+        inner.numbers, inner.sizes = self.numbers, self.sizes
         inner.assemble(body)
         return " + ".join(filter(None, inner.pieces)) or _NOTHING
 
@@ -389,6 +392,8 @@ class BodyEncoder:
         octets = self.octets.get(slot)
         if octets is not None:
             return f"len({octets})"
+        if number := self.numbers.get(slot):
+            return f"len({_variable_number(number, self._count(number))})"
         return str(self.sizes[slot])
 
     def _add(self, code: str, argument: str) -> None:

@@ -54,7 +54,7 @@ class _Run:
     def hint(self, field: ir.Field) -> TypeHint:
         if field.rule is None:
             return NOTHING_SAID
-        return self.reader.hint(Reference(field.rule, None, self.rule.name_span), self.rule)
+        return self.reader.hint(Reference(field.rule, None, self.rule.name_span))
 
     def retype(self, position: int, type: ir.Type) -> None:
         self.fields[position] = structs.replace(self.fields[position], type=type)
@@ -99,6 +99,16 @@ class _Run:
             )
             return
         counted = tuple(self.fields[at].name for at in found)
+        uncountable = [self.fields[at].name for at in found if _is_uncountable(self.fields[at].type)]
+        if uncountable or field.optional:
+            self.fault(
+                field,
+                f"'{field.name}' cannot count '{uncountable[0]}'"
+                if uncountable
+                else f"'{field.name}' is optional, so it cannot count other fields",
+                "specwire cannot express a number that counts a size or padding up to a multiple, or that may be absent",
+            )
+            return
         if self._overlaps(counted):
             self.fault(
                 field,
@@ -132,6 +142,8 @@ class _Run:
     def _named(self, field: ir.Field, names: Sequence[str], start: int) -> list[int]:
         """Return the positions of fields from `start` on, in order; none after E431."""
         if list(names) == [ALL]:
+            if start == len(self.fields):
+                self.fault(field, f"no field follows '{field.name}' in '{self.rule}'", "remove `counts`")
             return list(range(start, len(self.fields)))
         found: list[int] = []
         for name in names:
@@ -170,6 +182,14 @@ class _Run:
                     field,
                     f"'{hint.checksum}' is no checksum",
                     f"write {', '.join(sorted(ALGORITHMS))}, or module:function",
+                )
+                continue
+            if field.optional or any(isinstance(other.type, ir.SizeType) for other in self.fields):
+                self.fault(
+                    field,
+                    f"'{field.name}' cannot be a checksum: it is optional, or '{self.rule}' has a size",
+                    "specwire cannot express a checksum that may be absent, or one beside a size; name what the size "
+                    "covers with `counts`",
                 )
                 continue
             octets = OCTETS.get(hint.checksum, field.type.octets)
@@ -242,6 +262,10 @@ class _Run:
             narrowest = min(around, key=len)
             behind = [field for field in behind if field.name in narrowest]
         return behind
+
+
+def _is_uncountable(type: ir.Type) -> bool:
+    return isinstance(type, ir.SizeType) or (isinstance(type, ir.PaddingType) and bool(type.multiple))
 
 
 def _count(type: ir.Type) -> ir.CountType | None:

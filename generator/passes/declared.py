@@ -112,6 +112,8 @@ def constant_of(
     match shape, constant:
         case ((ir.TextType(length=length) | ir.OctetsType(length=length)), str(text)):
             raw = text.encode()
+            if length.number is not None:
+                return "a constant needs a length that is a big-endian integer"
             if length.kind == "prefix" and len(raw) < 256**length.octets:
                 return ir.ConstantType((len(raw).to_bytes(length.octets, "big") + raw).hex(), text=text)
             if length.kind == "rest" or (length.kind == "fixed" and len(raw) == length.octets):

@@ -61,12 +61,21 @@ def is_open(type: ir.Type) -> bool:
 def ends(fields: Iterable[ir.Field]) -> bool:
     """Whether a run of fields defines its end: no field is open, or a size covers the open one."""
     counted: set[str] = set()
-    for field in fields:
+    """Fields that a number counts, alone or with others."""
+    row = tuple(fields)
+    for field in row:
         match field.type:
             case ir.SizeType():
                 return True
             case ir.CounterType(counts=counts):
-                counted.add(counts[-1])
+                counted |= set(counts)
+            case ir.TextType(length=length) | ir.OctetsType(length=length) if length.kind == "rest":
+                if field.name not in counted:
+                    return False
+            case ir.DigitsType(minimum=minimum, maximum=maximum) if minimum != maximum:
+                # Another digit may follow the run.
+                if field is row[-1] and field.name not in counted:
+                    return False
         if (is_open(field.type) and field.name not in counted) or field.optional:
             return False
     return True

@@ -217,7 +217,7 @@ class TypeReader:
                     return octets, ir.IntegerType(octets, order="little")
                 case ir.VarintType(signed=None) as number:
                     return 1, number
-                case ir.DigitsType(signed=False) as number:
+                case ir.DigitsType(signed=False) as number if number.minimum == number.maximum:
                     return number.minimum, number
         width = self.width(head)
         return None if width is None else (width, None)

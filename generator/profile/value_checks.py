@@ -20,6 +20,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]*\Z")
 _MODULE_NAME = re.compile(r"[A-Z][A-Z0-9_]*\Z")
 _LOWER_NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+_FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*\Z")
 _HEX = re.compile(r"([0-9a-f]{2})+\Z")
 _PARAGRAPHS = frozenset({"text", "why", "was", "now", "doc"})
 """Keys whose text may be several lines."""
@@ -95,6 +96,16 @@ def _named(loaded: LoadedProfile) -> Iterator[Fault]:
                 ("types", rule, "padding"),
                 f"{hint.padding} is not an octet",
                 "write a number from 0 to 255",
+            )
+        if hint.multiple is not None and hint.multiple < 2:
+            yield ("types", rule, "multiple"), f"{hint.multiple} is no multiple", "write a number from 2"
+        if not 0 <= hint.plus < 2**32:
+            yield ("types", rule, "plus"), f"{hint.plus} cannot be added", "write a number from 0 to 2^32"
+        if hint.checksum is not None and ":" in hint.checksum and not _FUNCTION.match(hint.checksum):
+            yield (
+                ("types", rule, "checksum"),
+                f"{hint.checksum!r} does not name a function",
+                "write module:function",
             )
         for member in hint.members:
             if not _WORD.match(member):

@@ -500,10 +500,6 @@ class _Run:
         while position < len(fields):
             field = fields[position]
             ops += map(Mark, self.marks.pop(field.attribute, ()))
-            if isinstance(field.type, Size):
-                rest = _merge(self.operations(fields[position + 1 :]))
-                ops.append(Sized(field.attribute, field.type.forms, rest))
-                break
             if regions := self.regions.get(field.attribute):
                 counter, type = regions.pop()
                 inside = fields[position : position + len(type.counts)]
@@ -512,6 +508,10 @@ class _Run:
                 ops += behind
                 position += len(type.counts)
                 continue
+            if isinstance(field.type, Size):
+                rest = _merge(self.operations(fields[position + 1 :]))
+                ops.append(Sized(field.attribute, field.type.forms, rest))
+                break
             ops += self._field(field)
             ops += self._behind(field.attribute)
             position += 1

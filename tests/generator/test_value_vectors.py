@@ -254,3 +254,62 @@ def test_a_declaration_without_effect_is_refused(
     tmp_path: Path, rule: str, declared: str, found: str
 ) -> None:
     assert faults(tmp_path, f"A = %xA1 x\n{rule}\n", f'name = "demo"\n[types.x]\n{declared}\n') == [found]
+
+
+def package(folder: Path, grammar: str, profile: str = "") -> Any:
+    """Return the context of the package of a small protocol."""
+    protocol = compile_protocol(
+        write(folder / "grammars", grammar, f'name = "demo"\n{profile}'), shown="demo"
+    ).protocol
+    return generated(folder, protocol)
+
+
+def test_a_value_does_not_cross_the_end_of_what_a_number_counts(tmp_path: Path) -> None:
+    """n counts x and body, two octets, but x alone has four."""
+    grammar = "A = %xA1 n x body tail\nn = OCTET ; an integer\nx = 4OCTET ; an integer\nbody = *OCTET\ntail = *OCTET\n"
+    with package(tmp_path, grammar, '[types.n]\ncounts = ["x", "body"]\n') as module:
+        assert module.decode([bytes.fromhex("a10411223344")]).x == 0x11223344
+        for length in ("02", "03"):
+            with pytest.raises(DecodeError):
+                module.decode([bytes.fromhex(f"a1{length}11223344")])
+
+
+def test_flags_before_the_frame_that_they_announce(tmp_path: Path) -> None:
+    grammar = (
+        "A = head [body]\nhead = %xA1 flags ; ZeroMQ frame\nflags = OCTET\nflag-body = %x01\n"
+        "body = *OCTET ; ZeroMQ frame\n"
+    )
+    with package(tmp_path, grammar, 'messages = ["A"]\n') as module:
+        assert module.A(flags=0, body=b"x").encode() == [b"\xa1\x01", b"x"]
+        assert module.A(flags=0, body=None).encode() == [b"\xa1\x00"]
+        assert module.decode([b"\xa1\x01", b"x"]).body == b"x"
+
+
+@pytest.mark.parametrize(
+    ("grammar", "profile", "code"),
+    [
+        # The end of each record would depend on the end of the frame.
+        (
+            "A = %xA1 *r\nr = k body crc\nk = OCTET ; an integer\nbody = *OCTET\ncrc = 2OCTET ; an integer\n",
+            "",
+            "E409",
+        ),
+        # A digit of the next record, or of the name, would belong to the number.
+        (
+            "A = %xA1 *r\nr = k n\nk = OCTET ; an integer\nn = 1*DIGIT\n",
+            '[types.n]\ntype = "decimal"\n',
+            "E409",
+        ),
+        (
+            "A = %xA1 n name\nn = 1*2DIGIT\nname = *VCHAR\n",
+            '[types.n]\ntype = "decimal"\ncounts = "name"\n',
+            "E430",
+        ),
+        ("A = %xA1 n\nn = 2OCTET ; an integer\n", '[types.n]\ncounts = "*"\n', "E431"),
+        ("A = %xA1 x [n]\nx = OCTET ; an integer\nn = 2OCTET\n", '[types.n]\nchecksum = "sum8"\n', "E431"),
+        ("A = %xA1 *OCTET\n", "[types.A]\nmultiple = 1\n", "E510"),
+    ],
+)
+def test_what_cannot_be_told_apart_is_refused(tmp_path: Path, grammar: str, profile: str, code: str) -> None:
+    found = faults(tmp_path, grammar, f'name = "demo"\nmessages = ["A"]\n{profile}')
+    assert code in {fault.split()[0] for fault in found}
