@@ -191,8 +191,8 @@ LAYOUTS = (
     Code(
         "E430",
         "A number of digits without an end",
-        "Digits of varying number are read up to the first octet that is no digit, so a constant that begins "
-        "with no digit must follow.",
+        "Digits of varying number are read up to the first octet that is no digit, so a constant that does not "
+        "begin with a digit must follow.",
         "A = %x01 x y\nx = 1*DIGIT\ny = *OCTET\n",
         "A = %x01 x %x20 y\nx = 1*DIGIT\ny = *OCTET\n",
         _DEMO + '[types.x]\ntype = "decimal"\n',

@@ -116,7 +116,8 @@ def _holds_octets(op: Op, records: Mapping[str, RecordPlan]) -> bool:
 
 
 def lends_slices(plan: Plan) -> bool:
-    """Return whether a message has octets that are part of a frame, so that without copies they are views."""
+    """Return whether a message has octets that are part of a frame, so that without copies they are
+    views."""
     records = {record.class_name: record for record in plan.records}
     return any(
         isinstance(part, OneFrame) and not whole_value(part.body) and holds_octets(part.body, records)
@@ -126,7 +127,8 @@ def lends_slices(plan: Plan) -> bool:
 
 
 def strict_matters(plan: Plan) -> bool:
-    """Return whether ``strict`` changes the encoding of a record, as it contains a NUL-terminated text."""
+    """Return whether ``strict`` changes the encoding of a record, as it contains a NUL-terminated
+    text."""
     return any(
         isinstance(op, TakeText) and op.terminated for record in plan.records for op in flat(record.body)
     )
@@ -216,7 +218,7 @@ def choice_function(options: tuple[tuple[bytes, str], ...]) -> str:
     return "one_of_" + "_".join(record_function(record) for _, record in options)
 
 
-def text_source(octets: bytes) -> str:
+def octets_source(octets: bytes) -> str:
     """Return octets as a literal; a repeated octet as a product."""
     if len(octets) > 8 and len(set(octets)) == 1:
         return f"{octets_literal(octets[:1])} * {len(octets)}"

@@ -1,8 +1,8 @@
 """Emitter of the fast decoders: straight-line code from frames to messages, spelled from the plan.
 
-Each run of fixed size is one `struct` unpack. Constants that the dispatch has compared are skipped. Length checks
-are postponed to a single check at the end where possible. A decoder only detects that something is wrong, by any
-exception that `decode` catches. The slow path finds out what.
+Each run of fixed size is one `struct` unpack. Constants that the dispatch has compared are skipped.
+Length checks are postponed to a single check at the end where possible. A decoder only detects that
+something is wrong, by any exception that `decode` catches. The slow path finds out what.
 
 The frame of a value may be a view if the caller wants no copies; octets keep the type of the frame.
 """
@@ -62,7 +62,8 @@ def decode_function(
 def record_reader(
     record: ir.RecordType, plan: RecordPlan, protocol: ir.Protocol, whole: Plan
 ) -> tuple[str, dict[str, str]]:
-    """Return the body of ``_read_<record>(frame, at)``, which returns the record and where it ends."""
+    """Return the body of ``_read_<record>(frame, at)``, which returns the record and where it
+    ends."""
     records = {known.class_name: known for known in whole.records}
     decoder = Decoder(record.class_name, record.fields, protocol, records)
     frame, at = decoder.names.local("frame"), decoder.names.local("at")
@@ -75,7 +76,8 @@ def record_reader(
 
 
 def choice_reader(choice: Choose) -> str:
-    """Return the body of ``_read_<choice>(frame, at)``, which reads the option that the tag selects."""
+    """Return the body of ``_read_<choice>(frame, at)``, which reads the option that the tag
+    selects."""
     lines = Lines(1)
     for tag, record in choice.options:
         with lines.block(f"if frame[at : at + {len(tag)}] == {octets_literal(tag)}:"):
@@ -85,7 +87,8 @@ def choice_reader(choice: Choose) -> str:
 
 
 def keyword_only(message: ir.Message) -> bool:
-    """Return whether a field with a default precedes one without, which requires keyword-only arguments."""
+    """Return whether a field with a default precedes one without, which requires keyword-only
+    arguments."""
     seen_default = False
     for found in message.fields:
         if found.implied:
@@ -146,7 +149,8 @@ class _Frames:
             self._walk_frames()
 
     def _unpack_frames(self) -> None:
-        """Unpack frames that are always present: one assignment unpacks them and checks their number."""
+        """Unpack frames that are always present: one assignment unpacks them and checks their
+        number."""
         names: list[str] = []
         for position, part in enumerate(self.parts):
             if isinstance(part, ManyFrames):
@@ -168,7 +172,8 @@ class _Frames:
         self._check_flags()
 
     def _walk_frames(self) -> None:
-        """Decode parts that may be absent: first the frames that determine presence, then the others in turn."""
+        """Decode parts that may be absent: first the frames that determine presence, then the
+        others in turn."""
         parts = self.parts
         first = next(i for i, part in enumerate(parts) if not _is_certain(part))
         tail = len(parts)
@@ -192,7 +197,8 @@ class _Frames:
         self.decoder.refuse_if(f"{at if first < tail else first} + {len(parts) - tail} != len(frames)")
 
     def _compared(self, position: int) -> int | None:
-        """Return how many octets of the frame at `position` the dispatch has compared; None for all."""
+        """Return how many octets of the frame at `position` the dispatch has compared; None for
+        all."""
         for selector in self.decoder.protocol.selectors:
             if selector.pattern:
                 return _constants_in_front(self.parts[0]) if position == 0 else 0
@@ -357,7 +363,8 @@ class _Frames:
     # Flags
 
     def _check_flags(self) -> None:
-        """Check for bits of parts that the message lacks, and for bits that must be set together."""
+        """Check for bits of parts that the message lacks, and for bits that must be set
+        together."""
         flags = self.flags
         groups: dict[int, set[int]] = {}
         for part in self.parts:
@@ -386,7 +393,8 @@ def _is_rest(part: Part) -> bool:
 
 
 def _constants_in_front(part: Part) -> int:
-    """Return the number of constant octets at the start of the first frame; patterns contain them all."""
+    """Return the number of constant octets at the start of the first frame; patterns contain them
+    all."""
     size = 0
     for op in operations(part.body):
         if not isinstance(op, Expect):
@@ -396,7 +404,8 @@ def _constants_in_front(part: Part) -> int:
 
 
 def _limits(value: Whole, frame: str, least: int = 0) -> list[str]:
-    """Return the conditions that refuse octets or a word in `frame`, which has at least `least` octets."""
+    """Return the conditions that refuse octets or a word in `frame`, which has at least `least`
+    octets."""
     match value:
         case Word(options=options):
             return [f"{frame} not in {tuple(option.encode() for option in options)!r}"]

@@ -1,11 +1,11 @@
 """Bodies of frames and records in the fast decoders: runs of fixed size, then single values.
 
-The position is a number while it is known, then a variable and a number of octets after it. It advances whether or
-not the octets exist: a slice that is too short fails the final check that the frame ends with its last value. Only
-inside a loop must missing octets be detected at once.
+The position is a number while it is known, then a variable and a number of octets after it. It
+advances whether or not the octets exist: a slice that is too short fails the final check that the
+frame ends with its last value. Only inside a loop must missing octets be detected at once.
 
-A frame or record that contains octets may be a view (see ``copy`` of `decode`), whose slices are views, too. All
-others are bytes.
+A frame or record that contains octets may be a view (see ``copy`` of `decode`), whose slices are
+views, too. All others are bytes.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from specwire.generator.emit.bodies import (
     choice_function,
     item_annotation,
     members_source,
+    octets_source,
     record_function,
-    text_source,
     value_annotation,
 )
 from specwire.generator.emit.local_names import LocalNames
@@ -123,7 +123,8 @@ class BodyDecoder(Visitor):
         self.offset = 0
         self.at = at or self.names.local("at")
         self.start = ""
-        """Variable with the position of the start of the body; empty if that is the start of the frame."""
+        """Variable with the position of the start of the body; empty if that is the start of the
+        frame."""
         self.inside = False
         """The position is known to be within the frame."""
         self.ended = False
@@ -188,7 +189,8 @@ class BodyDecoder(Visitor):
         self.base, self.offset, self.inside = self.at, 0, False
 
     def begin(self) -> str:
-        """Return the position as an expression that stays valid when the position variable changes."""
+        """Return the position as an expression that stays valid when the position variable
+        changes."""
         if not self.base:
             return str(self.offset)
         begin = self.names.local("begin")
@@ -285,8 +287,8 @@ class BodyDecoder(Visitor):
     def _codes(self, ops: list[Op], order: str) -> tuple[str, list[Op]]:
         """Return the struct codes of a run, and the operations whose values the unpack returns.
 
-        Constants that are already compared are skipped. Octets are skipped and sliced, so that a slice of a view is
-        a view.
+        Constants that are already compared are skipped. Octets are skipped and sliced, so that a
+        slice of a view is a view.
         """
         codes, pad = "", 0
         unpacked: list[Op] = []
@@ -332,7 +334,7 @@ class BodyDecoder(Visitor):
         match op:
             case Expect(octets=octets):
                 number = code_in(op, order)
-                value = text_source(octets)
+                value = octets_source(octets)
                 if number:
                     value = str(int.from_bytes(octets, "little" if order == "<" else "big"))
                 self.decoder.refuse_if(f"{name} != {value}")

@@ -1,8 +1,9 @@
 """Emitter of the fast encoders: straight-line code from messages to frames, spelled from the plan.
 
-Values that `struct` and `str` refuse need no check. Values that they accept but that would decode differently,
-such as a NUL or an ``=`` in a name, are checked. A value that does not fit raises any exception that ``encode``
-catches. `specwire.generator.emit.encoding_body` emits the values inside a frame or record.
+Values that `struct` and `str` refuse need no check. Values that they accept but that would decode
+differently, such as a NUL or an ``=`` in a name, are checked. A value that does not fit raises any
+exception that ``encode`` catches. `specwire.generator.emit.encoding_body` emits the values inside a
+frame or record.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ def encode_body(
 def record_writer(
     record: ir.RecordType, plan: RecordPlan, protocol: ir.Protocol, whole: Plan
 ) -> tuple[str, dict[str, str]]:
-    """Return the body of ``_write_<record>(record)``, which returns its octets, and its struct objects."""
+    """Return the body of ``_write_<record>(record)``, which returns its octets, and its struct
+    objects."""
     encoder = _encoder(record.class_name, record.fields, protocol, whole)
     encoder.lines = Lines(1)
     encoder.refuse_if(f"not isinstance(record, {record.class_name})", "TypeError")
@@ -147,7 +149,8 @@ class _Frames:
                 self.lines.add(f"flags |= 0x{part.presence.value:02x}")
 
     def _set_bits(self, part: Part) -> None:
-        """Set the bits that announce a part whose frame is written next, if the flags come later."""
+        """Set the bits that announce a part whose frame is written next, if the flags come
+        later."""
         if part.presence.value and not self.flags_first:
             self.lines.add(f"flags |= 0x{part.presence.value:02x}")
 
@@ -161,7 +164,8 @@ class _Frames:
             self.lines.add('frames.append(b"")')
 
     def _items(self, part: ManyFrames) -> None:
-        """Add the frames of many values; another check ensures that those of a stack are not empty."""
+        """Add the frames of many values; another check ensures that those of a stack are not
+        empty."""
         name, value = f"self.{part.slot}", whole_value(part.body)
         assert value is not None
         least = 1 if part.delimited else 0
@@ -178,7 +182,8 @@ class _Frames:
         self.lines.add(f"frames += {_converted(value, name)}")
 
     def _frame(self, part: OneFrame) -> str:
-        """Return the expression for the octets of one frame, after adding the statements it needs."""
+        """Return the expression for the octets of one frame, after adding the statements it
+        needs."""
         constant = constant_octets(part.body)
         if constant is not None:
             return octets_literal(constant)

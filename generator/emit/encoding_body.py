@@ -1,8 +1,9 @@
-"""Bodies of frames and records in the fast encoders: octets of variable size, and packed runs between them.
+"""Bodies of frames and records in the fast encoders: octets of variable size, and packed runs
+between them.
 
-First each value of variable size becomes octets in a variable, so that hidden numbers, which may stand anywhere
-before what they count, can be computed. Then runs of constants and numbers are one `struct` pack each, with the
-octets between them.
+First each value of variable size becomes octets in a variable, so that hidden numbers, which may
+stand anywhere before what they count, can be computed. Then runs of constants and numbers are one
+`struct` pack each, with the octets between them.
 """
 
 from __future__ import annotations
@@ -126,7 +127,8 @@ class BodyEncoder:
         """Condition that an earlier optional value is omitted."""
 
     def expression(self, body: Body) -> str:
-        """Return the octets of a body as one expression, after adding the statements that it needs."""
+        """Return the octets of a body as one expression, after adding the statements that it
+        needs."""
         self.prepare(body)
         self.assemble(body)
         return " + ".join(filter(None, self.pieces)) or _NOTHING
@@ -138,7 +140,8 @@ class BodyEncoder:
     # Octets of variable size
 
     def prepare(self, body: Body) -> None:
-        """Add the statements that check the values of a body and assign the octets of variable size."""
+        """Add the statements that check the values of a body and assign the octets of variable
+        size."""
         inner = list(_all(body))
         counted = [slot for op in inner if isinstance(op, Number) for slot in op.counts]
         loops = {op.slot for op in inner if isinstance(op, Loop)}
@@ -221,13 +224,13 @@ class BodyEncoder:
     def _loop(self, op: Loop) -> None:
         """Assign the list of the octets of all items."""
         value = self.source(op.slot)
-        target = value_target = op.slot
+        target = op.slot
         if op.slot in self.sources:
-            target = value_target = self.names.fresh("entries", "list[bytes]")
+            target = self.names.fresh("entries", "list[bytes]")
         self.octets[op.slot] = f'b"".join({target})'
         self.lists[op.count] = target
         self.encoder.tuple_only(value)
-        self.lines.add(f"{value_target} = []")
+        self.lines.add(f"{target} = []")
         with self.names.scope():
             self._items(op, value, target)
         if op.minimum:

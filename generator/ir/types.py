@@ -14,9 +14,10 @@ class Length(msgspec.Struct, frozen=True):
     """Number of octets of a value.
 
     ``prefix``: a number before the value counts them: `number`, or without it a big-endian unsigned
-    integer of `octets` octets (1 to 8). ``fixed``: always `octets`. ``rest``: the rest of the run but its last `octets` octets.
-    ``until``: up to the first occurrence of the octets `until` (hexadecimal), which are the constant
-    after the value (text only). ``counted``: a `CounterType` of the same run counts them.
+    integer of `octets` octets (1 to 8). ``fixed``: always `octets`. ``rest``: the rest of the run
+    but its last `octets` octets. ``until``: up to the first occurrence of the octets `until`
+    (hexadecimal), which are the constant after the value (text only). ``counted``: a `CounterType`
+    of the same run counts them.
     """
 
     kind: Literal["prefix", "fixed", "rest", "until", "counted"]
@@ -33,7 +34,8 @@ class Length(msgspec.Struct, frozen=True):
 
 
 class ConstantType(msgspec.Struct, frozen=True, tag="constant", tag_field="type"):
-    """Octets that are always the same; `text` or `number` is their value as a word or an integer."""
+    """Octets that are always the same; `text` or `number` is their value as a word or an
+    integer."""
 
     hex: str
     text: str | None = None
@@ -54,8 +56,8 @@ class KeywordType(msgspec.Struct, frozen=True, tag="keyword", tag_field="type"):
 class IntegerType(msgspec.Struct, frozen=True, tag="integer", tag_field="type"):
     """An integer of `octets` octets, 1 to 8; a signed one is in two's complement.
 
-    `enum` names the enumeration of the permitted values. `values` are permitted values without names
-    (``%x00 / %x01``); empty for any value.
+    `enum` names the enumeration of the permitted values. `values` are permitted values without
+    names (``%x00 / %x01``); empty for any value.
     """
 
     octets: int
@@ -83,7 +85,8 @@ class BooleanType(msgspec.Struct, frozen=True, tag="boolean", tag_field="type"):
 
 
 class VarintType(msgspec.Struct, frozen=True, tag="varint", tag_field="type"):
-    """An integer of one to `maximum` octets, at most 10, with 7 bits in each; the high bit is set but in the last.
+    """An integer of one to `maximum` octets, at most 10, with 7 bits in each; the high bit is set
+    but in the last.
 
     `order` is that of the groups of 7 bits: ``little`` is LEB128, as in MQTT and Protocol Buffers.
     `signed`: ``zigzag`` maps 0, -1, 1, -2 to 0, 1, 2, 3; ``complement`` is signed LEB128.
@@ -95,10 +98,11 @@ class VarintType(msgspec.Struct, frozen=True, tag="varint", tag_field="type"):
 
 
 class DigitsType(msgspec.Struct, frozen=True, tag="digits", tag_field="type"):
-    """An integer as text: `minimum` to `maximum` digits, at most 20, up to the first octet that is none.
+    """An integer as text: `minimum` to `maximum` digits, at most 20, up to the first octet that is
+    not a digit.
 
-    `base` is 10 or 16; a signed number may begin with ``-``. It is written with leading zeros only up to
-    `minimum` digits, hexadecimal ones in lower case.
+    `base` is 10 or 16; a signed number may begin with ``-``. It is written with leading zeros only
+    up to `minimum` digits, hexadecimal ones in lower case.
     """
 
     base: Literal[10, 16] = 10
@@ -167,10 +171,11 @@ class SizeType(msgspec.Struct, frozen=True, tag="size", tag_field="type"):
 
 
 class CounterType(msgspec.Struct, frozen=True, tag="counter", tag_field="type"):
-    """Number of octets, or of items, of the adjacent fields `counts` that follow in the run, plus `plus`.
+    """Number of octets, or of items, of the adjacent fields `counts` that follow in the run, plus
+    `plus`.
 
-    One field of text or octets has the length ``counted``, and a list or pairs have `counted`. Of several
-    fields, or one of another type, the octets are counted; the last of them may be open.
+    One field of text or octets has the length ``counted``, and a list or pairs have `counted`. Of
+    several fields, or one of another type, the octets are counted; the last of them may be open.
     """
 
     number: CountType
@@ -181,8 +186,8 @@ class CounterType(msgspec.Struct, frozen=True, tag="counter", tag_field="type"):
 class ChecksumType(msgspec.Struct, frozen=True, tag="checksum", tag_field="type"):
     """Checksum of the octets of the fields `over` of the same run, in the order of the run.
 
-    `algorithm` is a name of `specwire.generated.checksums`, or ``module:function`` for a function from octets to
-    an integer.
+    `algorithm` is a name of `specwire.generated.checksums`, or ``module:function`` for a function
+    from octets to an integer.
     """
 
     number: IntegerType
@@ -191,15 +196,16 @@ class ChecksumType(msgspec.Struct, frozen=True, tag="checksum", tag_field="type"
 
 
 class JsonType(msgspec.Struct, frozen=True, tag="json", tag_field="type"):
-    """The rest of a frame as UTF-8 JSON text, kept as text; ``strict`` decoding requires an object."""
+    """The rest of a frame as UTF-8 JSON text, kept as text; ``strict`` decoding requires an
+    object."""
 
 
 class ListType(msgspec.Struct, frozen=True, tag="list", tag_field="type"):
     """A count of `count_octets` octets, then so many elements; at least `minimum`.
 
     With `number`, the count is written as that says, and `count_octets` is the least number of its
-    octets. Without a count (`count_octets` is 0) the elements continue to the end of the run. An element
-    has at least one octet, and its layout defines its end.
+    octets. Without a count (`count_octets` is 0) the elements continue to the end of the run. An
+    element has at least one octet, and its layout defines its end.
     """
 
     count_octets: int
@@ -211,11 +217,12 @@ class ListType(msgspec.Struct, frozen=True, tag="list", tag_field="type"):
 
 
 class PairsType(msgspec.Struct, frozen=True, tag="pairs", tag_field="type"):
-    """A dictionary: a count of `count_octets` octets, then so many (name, value) pairs in wire order.
+    """A dictionary: a count of `count_octets` octets, then so many (name, value) pairs in wire
+    order.
 
-    `number` is as in `ListType`. Without a count (`count_octets` is 0) the pairs continue to the end of the run. With `split`,
-    name and value are one text, split at its first or last ``=``, and `value` is None. `rule` is
-    the grammar's rule for one entry, or None.
+    `number` is as in `ListType`. Without a count (`count_octets` is 0) the pairs continue to the
+    end of the run. With `split`, name and value are one text, split at its first or last ``=``, and
+    `value` is None. `rule` is the grammar's rule for one entry, or None.
     """
 
     count_octets: int
@@ -268,7 +275,8 @@ def count_of(type: ListType | PairsType) -> CountType | None:
 
 
 def bounds(type: IntegerType | BooleanType | VarintType | DigitsType) -> tuple[int, int]:
-    """Return the least and the greatest value that a number can have in its octets, if any is allowed."""
+    """Return the least and the greatest value that a number can have in its octets, if any is
+    allowed."""
     match type:
         case IntegerType(octets=octets, signed=signed):
             bits = 8 * octets
@@ -312,7 +320,8 @@ class Field(msgspec.Struct, frozen=True):
     sentinels: tuple[str, ...] = ()
     """Names of constants with a special meaning in this field."""
     optional: bool = False
-    """The frame may end before this field, which is then None; all fields after it are optional, too.
+    """The frame may end before this field, which is then None; all fields after it are optional,
+    too.
 
     Encoding rejects an empty value, because it could not be distinguished from an absent one.
     """
@@ -326,7 +335,8 @@ class Field(msgspec.Struct, frozen=True):
 
     @property
     def implied(self) -> bool:
-        """Whether the octets follow from the rest of the message, so that the class has no such field."""
+        """Whether the octets follow from the rest of the message, so that the class has no such
+        field."""
         return isinstance(self.type, ConstantType | PaddingType | SizeType | CounterType | ChecksumType)
 
 
@@ -350,4 +360,5 @@ class Counted(msgspec.Struct, frozen=True, tag="counted", tag_field="presence"):
 
 Presence = Always | Announced | Counted
 Letter = Literal["required", "forbidden"] | None
-"""Requirement of the specification's prose for an announced part, checked only by ``strict`` decoding."""
+"""Requirement of the specification's prose for an announced part, checked only by ``strict``
+decoding."""

@@ -25,15 +25,16 @@ def check_fields(parts: Sequence[ir.Part], rule: Rule, diagnostics: Diagnostics)
 
 
 def check_run(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) -> None:
-    """Report a run of fields that cannot be separated: one without an end, or one that must be alone."""
+    """Report a run of fields that cannot be separated: one without an end, or one that must be
+    alone."""
     counted = {field.type.counts[-1] for field in fields if isinstance(field.type, ir.CounterType)}
     for field, after in pairwise(fields):
-        if _is_endless(field, after):
+        if _has_ambiguous_end(field, after):
             diagnostics.error(
                 "E430",
                 rule.name_span,
                 f"'{field.name}' in '{rule}' has a varying number of digits, and '{after.name}' may begin with one",
-                "specwire needs a constant that begins with no digit after it, or a fixed number of digits",
+                "specwire needs a constant that does not begin with a digit after it, or a fixed number of digits",
             )
         if is_open(field.type) and field.name not in counted:
             diagnostics.error(
@@ -71,16 +72,13 @@ def check_run(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) 
             )
 
 
-def _is_endless(field: ir.Field, after: ir.Field) -> bool:
+def _has_ambiguous_end(field: ir.Field, after: ir.Field) -> bool:
     """Whether digits of varying number are followed by what may be another digit."""
     type = field.type.number if isinstance(field.type, ir.CounterType) else field.type
     if not isinstance(type, ir.DigitsType) or type.minimum == type.maximum:
         return False
     digits = b"0123456789" if type.base == 10 else b"0123456789abcdefABCDEF"
-    return not isinstance(after.type, ir.ConstantType) or after.type.octets[:1] in (
-        b"",
-        *map(bytes, [[d] for d in digits]),
-    )
+    return not isinstance(after.type, ir.ConstantType) or after.type.octets[:1] in digits
 
 
 def _check_size(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) -> None:
@@ -107,7 +105,8 @@ def check_parts(parts: Sequence[ir.Part], rule: Rule, diagnostics: Diagnostics) 
 
 
 def without_idle_flags(parts: Sequence[ir.Part]) -> tuple[ir.Part, ...]:
-    """Return the parts of a message; if it has no flags, parts that are always present lose theirs."""
+    """Return the parts of a message; if it has no flags, parts that are always present lose
+    theirs."""
     if any(_is_mask(field) for part in parts for field in _fields(part)):
         return tuple(parts)
     return tuple(
@@ -144,7 +143,8 @@ def _faults(parts: Sequence[ir.Part]) -> Iterator[tuple[str, str]]:
 
 
 def _announced_frame(part: ir.Frame) -> Iterator[tuple[str, str]]:
-    """Yield the faults of an optional frame, or of a frame that is always present but has a flag."""
+    """Yield the faults of an optional frame, or of a frame that is always present but has a
+    flag."""
     fields = _fields(part)
     optional = not isinstance(part.presence, ir.Always)
     if len(fields) > 1:
@@ -160,7 +160,8 @@ def _announced_frame(part: ir.Frame) -> Iterator[tuple[str, str]]:
 
 
 def _uncountable(parts: Sequence[ir.Part]) -> Iterator[tuple[str, str]]:
-    """Yield frames that cannot be identified by their number: only trailing single frames can be counted."""
+    """Yield frames that cannot be identified by their number: only trailing single frames can be
+    counted."""
     uncertain = [part for part in parts if not _is_certain(part)]
     counted = [part for part in uncertain if _is_counted(part)]
     if counted:

@@ -1,8 +1,9 @@
-"""Fields of a run that follow from others: counters, checksums, and values before a trailer of fixed size.
+"""Fields of a run that follow from others: counters, checksums, and values before a trailer of
+fixed size.
 
-The profile says which fields a number counts (`counts`) or covers (`over`). They stand in the same frame or rule;
-those that a number counts are adjacent and follow it. A value of open length that only fields of fixed size follow
-ends where these begin.
+The profile says which fields a number counts (`counts`) or covers (`over`). They stand in the same
+frame or rule; those that a number counts are adjacent and follow it. A value of open length that
+only fields of fixed size follow ends where these begin.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ ALL = "*"
 """In place of the fields that a number counts: all after it."""
 
 
-class Reader(Protocol):
-    """What this pass needs of the reader of types."""
+class HintSource(Protocol):
+    """Part of the reader of types that this pass uses."""
 
     @property
     def profile(self) -> LoadedProfile: ...
@@ -34,8 +35,9 @@ class Reader(Protocol):
     def fault(self, code: str, span: Span, message: str, help: str) -> None: ...
 
 
-def derive_fields(reader: Reader, fields: Sequence[ir.Field], rule: Rule) -> tuple[ir.Field, ...]:
-    """Return the fields of a run with counters and checksums, and with the ends that follow from them."""
+def derive_fields(reader: HintSource, fields: Sequence[ir.Field], rule: Rule) -> tuple[ir.Field, ...]:
+    """Return the fields of a run with counters and checksums, and with the ends that follow from
+    them."""
     run = _Run(reader, list(fields), rule)
     run.counters()
     run.checksums()
@@ -46,7 +48,7 @@ def derive_fields(reader: Reader, fields: Sequence[ir.Field], rule: Rule) -> tup
 class _Run:
     """Fields of one run."""
 
-    def __init__(self, reader: Reader, fields: list[ir.Field], rule: Rule) -> None:
+    def __init__(self, reader: HintSource, fields: list[ir.Field], rule: Rule) -> None:
         self.reader = reader
         self.fields = fields
         self.rule = rule
@@ -250,7 +252,8 @@ class _Run:
                 self.retype(position, structs.replace(field.type, length=length))
 
     def _behind(self, position: int) -> list[ir.Field]:
-        """Return the fields after one: those that the narrowest number around it counts, or all of the run."""
+        """Return the fields after one: those that the narrowest number around it counts, or all of
+        the run."""
         name = self.fields[position].name
         around = [
             field.type.counts

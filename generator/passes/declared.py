@@ -1,7 +1,7 @@
 """Types of rules that the profile declares, if the grammar's shape allows them.
 
-The profile declares how octets are read, never how many there are: the grammar defines lengths, counts and
-widths. A declaration that does not fit the rule is E402 and points into the profile.
+The profile declares how octets are read, never how many there are: the grammar defines lengths,
+counts and widths. A declaration that does not fit the rule is E402 and points into the profile.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ def read(reader: TypeReader, rule: Rule, hint: TypeHint, shape: ir.Type | None) 
 def _with_comment(reader: TypeReader, rule: Rule, hint: TypeHint) -> TypeHint:
     """Return the hint with the byte order and the sign that only the comment of the rule states.
 
-    A plain ``type = "integer"`` ignores the comment; E423 then demands that the profile states them.
+    A plain ``type = "integer"`` ignores the comment; E423 then demands that the profile states
+    them.
     """
     kinds = dict(number_kinds(reader.comment(rule)))
     if not kinds or hint.type in ("integer", "text", "octets", "json", "padding"):
@@ -99,7 +100,8 @@ def _members(reader: TypeReader, rule: Rule, hint: TypeHint, shape: ir.Type | No
 def constant_of(
     constant: str | int, shape: ir.Type | None, hint: TypeHint = NOTHING_SAID
 ) -> ir.ConstantType | str:
-    """Return the constant type of a rule with that shape, or the reason why it cannot be constant."""
+    """Return the constant type of a rule with that shape, or the reason why it cannot be
+    constant."""
     if hint.type not in (None, "integer", "text", "octets"):
         return f"a constant cannot be declared as {hint.type}: write its octets in the grammar"
     octets = _fixed_octets(shape)
@@ -215,7 +217,8 @@ def _fixed_octets(type: ir.Type | None) -> int | None:
 
 
 def _digits(reader: TypeReader, rule: Rule, hint: TypeHint) -> ir.DigitsType | str:
-    """Return the number that a repetition of digits is; an option of ``-`` before them makes it signed."""
+    """Return the number that a repetition of digits is; an option of ``-`` before them makes it
+    signed."""
     element: Element = rule.definition
     signed = bool(hint.signed)
     match element:

@@ -1,6 +1,7 @@
 """Plan: the IR of a protocol, lowered once to the operations that every back end spells.
 
-`layout_of` drops what only people read, and `specwire.generated.plan.lower` makes operations of the layout.
+`layout_of` drops what only people read, and `specwire.generated.plan.lower` makes operations of the
+layout.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Layout of a protocol: the IR without names and meanings that only people read.
 
-The layout is the data in a package's ``layout.py``, and the input of `specwire.generated.plan.lower`. Its types are
-those of `specwire.generated.layout`.
+The layout is the data in a package's ``layout.py``, and the input of
+`specwire.generated.plan.lower`. Its types are those of `specwire.generated.layout`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def announcing_bits(protocol: ir.Protocol) -> int:
 
 
 def selected(message: ir.Message, protocol: ir.Protocol) -> tuple[tuple[bytes, ...], ...]:
-    """Return the octets at the selectors in a message: for each spelling of its tag, one piece each.
+    """Return the octets at the selectors in a message: for each spelling of its tag, one piece
+    each.
 
     Empty if patterns tell messages apart.
     """
@@ -56,7 +57,8 @@ def selected(message: ir.Message, protocol: ir.Protocol) -> tuple[tuple[bytes, .
 
 
 def _frame_size(message: ir.Message, index: int, octets: bytes) -> int:
-    """Return the length of the spelling with which `octets` begin, in a frame that is one constant."""
+    """Return the length of the spelling with which `octets` begin, in a frame that is one
+    constant."""
     part = message.parts[index]
     assert isinstance(part, ir.Frame)
     type = part.fields[0].type
@@ -108,7 +110,8 @@ class _Layouts:
                 return layout.Rest(name, self.field(field))
 
     def run(self, fields: tuple[ir.Field, ...], owner: str = "") -> tuple[layout.Field, ...]:
-        """Return the fields of a run; counters and checksums refer to others by their attributes."""
+        """Return the fields of a run; counters and checksums refer to others by their
+        attributes."""
         attributes = {field.name: field.attribute for field in fields}
         found: list[layout.Field] = []
         for field in fields:

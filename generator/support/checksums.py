@@ -1,7 +1,8 @@
 """Checksums that a profile can name, and those of a user's function.
 
-The parameters of the cyclic redundancy checks are those of the catalogue of Greg Cook (polynomial, initial value,
-reflection, final exclusive or); each is tested with the checksum of ``123456789`` that the catalogue gives.
+The parameters of the cyclic redundancy checks are those of the catalogue of Greg Cook (polynomial,
+initial value, reflection, final exclusive or); each is tested with the checksum of ``123456789``
+that the catalogue gives.
 """
 
 from __future__ import annotations
@@ -70,7 +71,8 @@ def _entry(octet: int, width: int, polynomial: int, *, reflected: bool) -> int:
 
 
 def _internet(octets: bytes) -> int:
-    """Return the checksum of RFC 1071: the complement of the one's complement sum of 16-bit words."""
+    """Return the checksum of RFC 1071: the complement of the one's complement sum of 16-bit
+    words."""
     padded = octets + b"\0" * (len(octets) % 2)
     total = sum(int.from_bytes(padded[at : at + 2], "big") for at in range(0, len(padded), 2))
     while total >> 16:

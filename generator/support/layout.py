@@ -1,8 +1,8 @@
-"""Data model of message layouts, which the slow paths of decoding and encoding walk over.
+"""Data model of message layouts: the content of a package's ``layout.py``, and the input of the
+plan.
 
-The fast paths are straight-line code that only detects *that* something is wrong.
-`specwire.generated.refusal` then walks the frames with these tables, field by field, and finds
-*what* is wrong and *where*.
+`specwire.generated.plan.lower` makes operations of a layout. Back ends spell or perform these
+operations.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ Order = Literal["big", "little"]
 class Span(msgspec.Struct, frozen=True):
     """Extent of a value.
 
-    ``prefix``: counted by a number in front: `number`, or a big-endian integer of `octets` octets. ``fixed``: `octets`. ``rest``: the
-    rest of the run but its last `octets` octets. ``until``: up to the octets `until`. ``counted``: counted by a
-    `Counter` of the run.
+    ``prefix``: counted by a number in front: `number`, or a big-endian integer of `octets` octets.
+    ``fixed``: `octets`. ``rest``: the rest of the run but its last `octets` octets. ``until``: up
+    to the octets `until`. ``counted``: counted by a `Counter` of the run.
     """
 
     kind: Literal["prefix", "fixed", "rest", "until", "counted"]
@@ -77,7 +77,8 @@ class Varint(msgspec.Struct, frozen=True, tag="varint", tag_field="coding", omit
 
 
 class Digits(msgspec.Struct, frozen=True, tag="digits", tag_field="coding", omit_defaults=True):
-    """Integer as text: `minimum` to `maximum` digits of base 10 or 16, up to the first octet that is none."""
+    """Integer as text: `minimum` to `maximum` digits of base 10 or 16, up to the first octet that
+    is not a digit."""
 
     base: Literal[10, 16] = 10
     minimum: int = 1
@@ -112,7 +113,8 @@ class Octets(msgspec.Struct, frozen=True):
 
 
 class Padding(msgspec.Struct, frozen=True):
-    """Octets without meaning, written as `fill`: `octets`, or up to a `multiple` from the start of the run."""
+    """Octets without meaning, written as `fill`: `octets`, or up to a `multiple` from the start of
+    the run."""
 
     octets: int
     fill: bytes
@@ -136,7 +138,8 @@ class Checksum(msgspec.Struct, frozen=True):
 
 
 class Size(msgspec.Struct, frozen=True):
-    """Number of octets that follow in the run. Each form is a tag and the width of the integer after it.
+    """Number of octets that follow in the run. Each form is a tag and the width of the integer
+    after it.
 
     A form without a tag applies if no tag of another form matches.
     """
@@ -274,7 +277,8 @@ class MessageLayout(msgspec.Struct, frozen=True):
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """Shape of a message: how its first frames begin, whether that is all of them, and their number.
+    """Shape of a message: how its first frames begin, whether that is all of them, and their
+    number.
 
     `senders` are the roles that send the message; frames from other roles do not match. With
     `by_octets`, the frames alone distinguish the message, so frames of an unknown sender match too.

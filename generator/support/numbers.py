@@ -1,7 +1,8 @@
 """Numbers whose octets vary: groups of 7 bits, and digits as text.
 
-Readers return a value and the position after it. They raise ValueError or IndexError for octets that are no such
-number, and writers OverflowError or TypeError for values that have no octets. All values fit in 64 bits.
+Readers return a value and the position after it. They raise ValueError or IndexError for octets
+that are no such number, and writers OverflowError or TypeError for values that have no octets. All
+values fit in 64 bits.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ def read_varint(
 
 
 def _signed_value(value: int, bits: int, signed: Sign | None) -> int:
-    """Return the value of groups with `bits` bits in total; refuse one that does not fit in 64 bits."""
+    """Return the value of groups with `bits` bits in total; refuse one that does not fit in 64
+    bits."""
     if signed == "complement":
         if value >> bits - 1:
             value -= 1 << bits
@@ -75,7 +77,8 @@ def read_digits(
     signed: bool,
     stop: int | None = None,
 ) -> tuple[int, int]:
-    """Read digits up to the first octet that is none, at most `maximum` of them and none from `stop` on.
+    """Read digits up to the first octet that is not a digit, at most `maximum` of them and none
+    from `stop` on.
 
     A signed number may be negative.
     """

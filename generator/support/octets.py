@@ -87,7 +87,8 @@ def without_nul(text: str) -> str:
 
 
 def index_of(frame: bytes | memoryview, end: bytes, at: int) -> int:
-    """Return the position of the first `end` from octet `at` on; copies at most twice as much as it skips.
+    """Return the position of the first `end` from octet `at` on; copies at most twice as much as it
+    skips.
 
     Raises:
         ValueError: `end` does not occur.
@@ -113,7 +114,8 @@ def padded(text: str, octets: int, fill: bytes) -> bytes:
 
 
 def sized(octets: bytes, forms: tuple[tuple[bytes, int], ...]) -> bytes:
-    """Return octets preceded by their number, in the first form (tag, width of the number) that can hold it.
+    """Return octets preceded by their number, in the first form (tag, width of the number) that can
+    hold it.
 
     A form without a tag is skipped if its number would begin like another form's tag.
 

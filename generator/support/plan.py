@@ -1,7 +1,7 @@
 """Plan of a protocol: the layout of its messages, lowered to operations.
 
-Every back end spells or performs these operations, and none looks at the layout again. The operations read and
-write the same octets, one after the other:
+Every back end spells or performs these operations, and none looks at the layout again. The
+operations read and write the same octets, one after the other:
 
 - `Expect`, `Number`, `TakeText`, `TakeOctets`, `Word`, `Pad`: one value
 - `Loop`, `Nest`, `Choose`: many values, a record, one of several records
@@ -9,13 +9,15 @@ write the same octets, one after the other:
 - `Mark`, `Verify`: a position, and the checksum of the octets between positions
 - `Fixed`: adjacent operations whose number of octets is known, for one check of the end
 
-A value is read into a *slot*, the attribute of its field. A number that only says how long another value is has
-a *hidden* slot: the slot of that value and ``#`` if it stands directly before the value, else the attribute of its
-own field. Messages have no attribute for it, and encoding computes it. Checksums are hidden, too. Inside a loop,
-the slot of an item is ``[]``; that of a name and a value, ``[name]`` and ``[value]``.
+A value is read into a *slot*, the attribute of its field. A number that only says how long another
+value is has a *hidden* slot: the slot of that value and ``#`` if it stands directly before the
+value, else the attribute of its own field. Messages have no attribute for it, and encoding computes
+it. Checksums are hidden, too. Inside a loop, the slot of an item is ``[]``; that of a name and a
+value, ``[name]`` and ``[value]``.
 
-A *body* is a sequence of operations: those of a frame, a record, an item of a loop, or inside `Sized` and
-`Region`, which say where it ends. An operation that extends to the end is the last of its body.
+A *body* is a sequence of operations: those of a frame, a record, an item of a loop, or inside
+`Sized` and `Region`, which say where it ends. An operation that extends to the end is the last of
+its body.
 """
 
 from __future__ import annotations
@@ -66,8 +68,9 @@ ITEM, NAME, VALUE = "[]", "[name]", "[value]"
 class Extent(msgspec.Struct, frozen=True, omit_defaults=True):
     """Number of octets of a value.
 
-    ``fixed``: always `octets`. ``slot``: the number in the slot `slot`, less `plus`. ``rest``: up to the end of
-    the body but its last `octets` octets. ``until``: up to the octets `until`, which are expected after the value.
+    ``fixed``: always `octets`. ``slot``: the number in the slot `slot`, less `plus`. ``rest``: up
+    to the end of the body but its last `octets` octets. ``until``: up to the octets `until`, which
+    are expected after the value.
     """
 
     kind: Literal["fixed", "slot", "rest", "until"]
@@ -88,9 +91,9 @@ class Expect(msgspec.Struct, frozen=True, tag="expect", tag_field="op"):
 class Number(msgspec.Struct, frozen=True, tag="number", tag_field="op", omit_defaults=True):
     """Number, written as `coding` says.
 
-    With `counts`, the slot is hidden: the number is that of all octets of those slots, or of the items of the
-    one slot of a `Loop`, plus `plus`. With `checks`, the slot is hidden, and `Verify` says what it is. With
-    `flags`, its bits announce parts of the message.
+    With `counts`, the slot is hidden: the number is that of all octets of those slots, or of the
+    items of the one slot of a `Loop`, plus `plus`. With `checks`, the slot is hidden, and `Verify`
+    says what it is. With `flags`, its bits announce parts of the message.
     """
 
     slot: str
@@ -104,8 +107,8 @@ class Number(msgspec.Struct, frozen=True, tag="number", tag_field="op", omit_def
 class TakeText(msgspec.Struct, frozen=True, tag="text", tag_field="op", omit_defaults=True):
     """UTF-8 text.
 
-    Only strict decoding requires `pattern` (over octets), a NUL at the end if `terminated`, and an object if
-    `json`. `padding` is the octet that fills a text of fixed length after its content.
+    Only strict decoding requires `pattern` (over octets), a NUL at the end if `terminated`, and an
+    object if `json`. `padding` is the octet that fills a text of fixed length after its content.
     """
 
     slot: str
@@ -119,7 +122,8 @@ class TakeText(msgspec.Struct, frozen=True, tag="text", tag_field="op", omit_def
 class TakeOctets(msgspec.Struct, frozen=True, tag="octets", tag_field="op", omit_defaults=True):
     """Opaque octets, at least `minimum` and at most `maximum` of them.
 
-    With `uuid`, they are the 16 octets of a UUID; with ``little``, its first three parts are little-endian.
+    With `uuid`, they are the 16 octets of a UUID; with ``little``, its first three parts are
+    little-endian.
     """
 
     slot: str
@@ -139,8 +143,8 @@ class Word(msgspec.Struct, frozen=True, tag="word", tag_field="op"):
 class Pad(msgspec.Struct, frozen=True, tag="pad", tag_field="op", omit_defaults=True):
     """Octets without meaning: any are read, `octets` times the octet `fill` is written.
 
-    With `multiple`, there are as many as it takes for the position, from the start of the body, to be a multiple
-    of it; `octets` is 0.
+    With `multiple`, there are as many as it takes for the position, from the start of the body, to
+    be a multiple of it; `octets` is 0.
     """
 
     slot: str
@@ -150,10 +154,12 @@ class Pad(msgspec.Struct, frozen=True, tag="pad", tag_field="op", omit_defaults=
 
 
 class Loop(msgspec.Struct, frozen=True, tag="loop", tag_field="op", omit_defaults=True):
-    """Items one after the other: the number in the slot `count` less `plus`, or up to the end of the body.
+    """Items one after the other: the number in the slot `count` less `plus`, or up to the end of
+    the body.
 
-    The value is a tuple of the items. With `pairs`, an item is a pair: of the slots ``[name]`` and ``[value]``, or
-    of the text in the slot ``[]``, split at its first or last ``=``. `rule` is the grammar's rule for one pair.
+    The value is a tuple of the items. With `pairs`, an item is a pair: of the slots ``[name]`` and
+    ``[value]``, or of the text in the slot ``[]``, split at its first or last ``=``. `rule` is the
+    grammar's rule for one pair.
     """
 
     slot: str
@@ -173,24 +179,27 @@ class Nest(msgspec.Struct, frozen=True, tag="nest", tag_field="op"):
 
 
 class Choose(msgspec.Struct, frozen=True, tag="choose", tag_field="op"):
-    """The record whose tag begins here; `options` are tags and classes. No tag begins with another."""
+    """The record whose tag begins here; `options` are tags and classes. No tag begins with
+    another."""
 
     slot: str
     options: tuple[tuple[bytes, str], ...]
 
 
 class Optional(msgspec.Struct, frozen=True, tag="optional", tag_field="op"):
-    """Operations on the slot `slot` that are omitted, with all later ones, if the octets end before them."""
+    """Operations on the slot `slot` that are omitted, with all later ones, if the octets end before
+    them."""
 
     slot: str
     body: Body
 
 
 class Sized(msgspec.Struct, frozen=True, tag="sized", tag_field="op"):
-    """The number of all octets of `body`, then `body`, the rest of the body that contains this operation.
+    """The number of all octets of `body`, then `body`, the rest of the body that contains this
+    operation.
 
-    Each form is a tag and the width of the integer after it. A form without a tag applies if no tag of another
-    form matches. Encoding uses the first form that can hold the number.
+    Each form is a tag and the width of the integer after it. A form without a tag applies if no tag
+    of another form matches. Encoding uses the first form that can hold the number.
     """
 
     slot: str
@@ -213,10 +222,11 @@ class Mark(msgspec.Struct, frozen=True, tag="mark", tag_field="op"):
 
 
 class Verify(msgspec.Struct, frozen=True, tag="verify", tag_field="op"):
-    """Check that the number in the slot `slot` is the checksum of the octets between pairs of marks.
+    """Check that the number in the slot `slot` is the checksum of the octets between pairs of
+    marks.
 
-    It follows the last of the marks and the number. `algorithm` is a name of `specwire.generated.checksums`, or
-    ``module:function``.
+    It follows the last of the marks and the number. `algorithm` is a name of
+    `specwire.generated.checksums`, or ``module:function``.
     """
 
     slot: str
@@ -248,7 +258,8 @@ class OneFrame(msgspec.Struct, frozen=True, tag="frame", tag_field="part", omit_
 
 
 class ManyFrames(msgspec.Struct, frozen=True, tag="frames", tag_field="part", omit_defaults=True):
-    """Frames with one value each: up to an empty delimiter, or all that remain. The value is a tuple."""
+    """Frames with one value each: up to an empty delimiter, or all that remain. The value is a
+    tuple."""
 
     name: str
     slot: str
@@ -394,7 +405,8 @@ def coded_octets(coding: Coding) -> int | None:
 
 
 def operations(body: Body) -> Iterator[Op]:
-    """Yield the operations of a body, those of `Fixed` one by one; not those of other operations."""
+    """Yield the operations of a body, those of `Fixed` one by one; not those of other
+    operations."""
     for op in body:
         if isinstance(op, Fixed):
             yield from op.body
@@ -548,7 +560,8 @@ class _Run:
 
 
 def _counts_itself(type: Type, counter: Counter) -> bool:
-    """Return whether the counter is the length of one value or the number of its items, rather than a region's."""
+    """Return whether the counter is the length of one value or the number of its items, rather than
+    a region's."""
     match type:
         case Text(span=span) | Octets(span=span):
             return len(counter.counts) == 1 and span.kind == "counted"
@@ -585,7 +598,8 @@ def _value(
     *,
     flags: bool = False,
 ) -> list[Op]:
-    """Return the operations of one value; `count` is the slot that counts it, and the number to subtract."""
+    """Return the operations of one value; `count` is the slot that counts it, and the number to
+    subtract."""
     match type:
         case Constant(octets=octets, words=words):
             return [Expect(slot, octets, words)]
@@ -642,7 +656,8 @@ def _keep(record: Record, records: dict[str, RecordPlan]) -> None:
 
 
 def hidden(slot: str) -> str:
-    """Return the hidden slot of the number directly before the value in `slot` that says how long it is."""
+    """Return the hidden slot of the number directly before the value in `slot` that says how long
+    it is."""
     return f"{slot}#"
 
 
