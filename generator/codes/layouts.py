@@ -369,7 +369,7 @@ LAYOUTS = (
         "A = %x01 x\nx = 4OCTET ; an integer\n",
         "A = %x01 x\nx = 4OCTET ; an integer\n",
         _DEMO + '[[prose]]\ntext = "little-endian"\nabout = "numbers"\n',
-        _DEMO + '[types.x]\ntype = "integer"\n[[prose]]\ntext = "little-endian"\nabout = "numbers"\n',
+        _DEMO + '[types.x]\norder = "big"\n[[prose]]\ntext = "little-endian"\nabout = "numbers"\n',
     ),
     Code(
         "W422",

@@ -79,7 +79,7 @@ def test_our_own_files_are_found_in_an_editable_installation() -> None:
     files = dict(list_files("specwire", distribution("specwire")))
     assert {
         "specwire/__init__.py",
-        "specwire/generated/columns/plan.py",
+        "specwire/generated/columns/reader.py",
         "specwire/generated/errors.py",
         "specwire/generated/flux/columns.py",
         "specwire/runtime/spark/decoding/decode.py",
