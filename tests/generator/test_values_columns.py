@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any, cast
@@ -23,14 +21,10 @@ from tests.generated.agreement import mutated, some_truncations
 from tests.generated.column_agreement import assert_same_columns, column_build
 from tests.generated.column_rows import batch_of
 from tests.generator import layouts
-from tests.generator.test_layouts import generated
+from tests.generator.test_layouts import generated, home
 from tests.generator.test_values import Values
 
-
-@pytest.fixture(scope="module")
-def home() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as folder:
-        yield Path(folder)
+__all__ = ("home",)
 
 
 @pytest.mark.parametrize("build", ["numpy", "compiled"])
