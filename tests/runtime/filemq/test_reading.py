@@ -86,7 +86,8 @@ def folder(tmp_path: Path) -> Iterator[Folder]:
     yield made
     asyncio.run(made.reader.close())
     made.publication.close()
-    assert open_descriptors() == before
+    # Those of an earlier test may be closed in the meantime.
+    assert open_descriptors() <= before
 
 
 def open_descriptors() -> int:
@@ -191,7 +192,8 @@ def test_error_of_the_disk_is_a_change(tmp_path: Path) -> None:
     reader = FileReader(lambda name: os.open(tmp_path, os.O_RDONLY), lambda name: asyncio.sleep(0))
     with pytest.raises(FileChangedError, match="Is a directory"):
         reader.read_now(ReadChunk(entry, 0, 4))
-    assert open_descriptors() == before
+    # Those of an earlier test may be closed in the meantime.
+    assert open_descriptors() <= before
 
 
 @pytest.mark.parametrize("offset", [1, 5000, len(CONTENT) - 1])
