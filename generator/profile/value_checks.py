@@ -14,7 +14,7 @@ import msgspec
 
 from specwire.generator.diagnostics import Diagnostics
 from specwire.generator.profile import toml_places
-from specwire.generator.profile.tables import LoadedProfile, StreamTable
+from specwire.generator.profile.tables import LoadedProfile, StreamTable, TypeHint
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]*\Z")
@@ -97,6 +97,12 @@ def _named(loaded: LoadedProfile) -> Iterator[Fault]:
                 f"{hint.padding} is not an octet",
                 "write a number from 0 to 255",
             )
+        for key, partner in _without_partner(hint):
+            yield (
+                ("types", rule, key),
+                f"`{key}` has no effect without `{partner}`",
+                f"add `{partner}`, or remove it",
+            )
         if hint.multiple is not None and hint.multiple < 2:
             yield ("types", rule, "multiple"), f"{hint.multiple} is no multiple", "write a number from 2"
         if not 0 <= hint.plus < 2**32:
@@ -115,6 +121,20 @@ def _named(loaded: LoadedProfile) -> Iterator[Fault]:
                     "use letters, digits, '-' and '_'",
                 )
     yield from _stream(loaded)
+
+
+def _without_partner(hint: TypeHint) -> Iterator[tuple[str, str]]:
+    """Yield each key that only changes what another key says, if that is missing, with the other key."""
+    pairs = (
+        ("plus", hint.plus != 0, "counts", bool(hint.counts)),
+        ("counting", hint.counting is not None, "counts", bool(hint.counts)),
+        ("over", bool(hint.over), "checksum", hint.checksum is not None),
+        ("multiple", hint.multiple is not None, 'type = "padding"', hint.type == "padding"),
+        ("closed", hint.closed, "members", bool(hint.members)),
+    )
+    for key, is_given, partner, has_partner in pairs:
+        if is_given and not has_partner:
+            yield key, partner
 
 
 def _stream(loaded: LoadedProfile) -> Iterator[Fault]:

@@ -313,3 +313,13 @@ def test_flags_before_the_frame_that_they_announce(tmp_path: Path) -> None:
 def test_what_cannot_be_told_apart_is_refused(tmp_path: Path, grammar: str, profile: str, code: str) -> None:
     found = faults(tmp_path, grammar, f'name = "demo"\nmessages = ["A"]\n{profile}')
     assert code in {fault.split()[0] for fault in found}
+
+
+@pytest.mark.parametrize(
+    "key", ["plus = 4", 'counting = "octets"', 'over = "id"', "multiple = 4", "closed = true"]
+)
+def test_a_key_without_its_partner_is_refused(tmp_path: Path, key: str) -> None:
+    found = faults(
+        tmp_path, "A = %xA1 x\nx = 4OCTET\n", f'name = "demo"\n[types.x]\ntype = "integer"\n{key}\n'
+    )
+    assert found == ["E510 demo/profile.toml:4:1"]
