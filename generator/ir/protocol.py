@@ -9,7 +9,7 @@ import msgspec
 from specwire.generator.ir.dialogs import Dialog
 from specwire.generator.ir.types import Always, Field, Letter, Presence, Type
 
-IR_VERSION = 4
+IR_VERSION = 5
 """Raised whenever a reader of the JSON form would have to change."""
 
 
@@ -23,12 +23,16 @@ class Frame(msgspec.Struct, frozen=True, tag="frame", tag_field="part"):
 
 
 class Stack(msgspec.Struct, frozen=True, tag="stack", tag_field="part"):
-    """Frames up to and including an empty delimiter, top first: one field, a tuple of the frames."""
+    """Frames up to and including a delimiter, top first: one field, a tuple of the frames.
+
+    `delimiter` is hexadecimal; by default the delimiter is an empty frame.
+    """
 
     name: str
     field: Field
     presence: Presence = Always()
     letter: Letter = None
+    delimiter: str = ""
 
 
 class Rest(msgspec.Struct, frozen=True, tag="rest", tag_field="part"):
@@ -233,3 +237,8 @@ class Protocol(msgspec.Struct, frozen=True):
     stream: Stream | UnitStream | None = None
     redact: Redacted | None = None
     """For a message class, the attributes with content; None if the profile does not say which have it."""
+    folded: bool = False
+    """ASCII letters at the selectors, and in the heads of shapes, are compared in lower case: there, tags and
+    heads are in lower case."""
+    max_depth: int = 0
+    """Maximum number of records that contain each other in a frame; 0 if no record contains itself."""

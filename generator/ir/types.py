@@ -16,13 +16,15 @@ class Length(msgspec.Struct, frozen=True):
     ``prefix``: a number before the value counts them: `number`, or without it a big-endian unsigned
     integer of `octets` octets (1 to 8). ``fixed``: always `octets`. ``rest``: the rest of the run
     but its last `octets` octets. ``until``: up to the first occurrence of the octets `until`
-    (hexadecimal), which are the constant after the value (text only). ``counted``: a `CounterType`
-    of the same run counts them.
+    (hexadecimal), which are the constant after the value (text only). ``run``: the longest
+    possible run of the octets `among` (hexadecimal, in ascending order), at least `octets` of them
+    (text only). ``counted``: a `CounterType` of the same run counts them.
     """
 
-    kind: Literal["prefix", "fixed", "rest", "until", "counted"]
+    kind: Literal["prefix", "fixed", "rest", "until", "run", "counted"]
     octets: int = 0
     until: str = ""
+    among: str = ""
     number: CountType | None = None
 
     @property
@@ -35,11 +37,15 @@ class Length(msgspec.Struct, frozen=True):
 
 class ConstantType(msgspec.Struct, frozen=True, tag="constant", tag_field="type"):
     """Octets that are always the same; `text` or `number` is their value as a word or an
-    integer."""
+    integer.
+
+    `folded`: ASCII letters are read in either case, and written as in `hex`.
+    """
 
     hex: str
     text: str | None = None
     number: int | None = None
+    folded: bool = False
 
     @property
     def octets(self) -> bytes:
@@ -48,9 +54,13 @@ class ConstantType(msgspec.Struct, frozen=True, tag="constant", tag_field="type"
 
 
 class KeywordType(msgspec.Struct, frozen=True, tag="keyword", tag_field="type"):
-    """One of several constants that fill a frame; a text field, the first option its default."""
+    """One of several constants that fill a frame; a text field, the first option its default.
+
+    `folded`: ASCII letters are read in either case; the value is spelled as in `options`.
+    """
 
     options: tuple[str, ...]
+    folded: bool = False
 
 
 class IntegerType(msgspec.Struct, frozen=True, tag="integer", tag_field="type"):
@@ -68,6 +78,30 @@ class IntegerType(msgspec.Struct, frozen=True, tag="integer", tag_field="type"):
     signed: bool = False
     open: bool = False
     """Values that `enum` does not name are permitted, too."""
+
+
+class BitType(msgspec.Struct, frozen=True, tag="bits", tag_field="type"):
+    """`width` bits of an unsigned integer of `octets` octets; `shift` is the number of bits below
+    them.
+
+    The fields of one integer are adjacent in their run, the most significant bits first, and cover
+    it. With `boolean`, which has one bit, the value is a bool. `constant` is the only allowed
+    value. The bits of `spare` have no meaning: any are read, and 0 is written. `announces`: the bit
+    tells whether the fields with an `Option` that names it are present, so it is computed. `enum`,
+    `values` and `open` are as in `IntegerType`.
+    """
+
+    octets: int
+    shift: int
+    width: int
+    order: Order = "big"
+    boolean: bool = False
+    constant: int | None = None
+    spare: bool = False
+    announces: bool = False
+    enum: str | None = None
+    values: tuple[int, ...] = ()
+    open: bool = False
 
 
 class FloatType(msgspec.Struct, frozen=True, tag="float", tag_field="type"):
@@ -172,13 +206,13 @@ class SizeType(msgspec.Struct, frozen=True, tag="size", tag_field="type"):
 
 class CounterType(msgspec.Struct, frozen=True, tag="counter", tag_field="type"):
     """Number of octets, or of items, of the adjacent fields `counts` that follow in the run, plus
-    `plus`.
+    `plus`. The number may be some of the bits of an integer.
 
     One field of text or octets has the length ``counted``, and a list or pairs have `counted`. Of
     several fields, or one of another type, the octets are counted; the last of them may be open.
     """
 
-    number: CountType
+    number: CountType | BitType
     counts: tuple[str, ...]
     plus: int = 0
 
@@ -195,6 +229,10 @@ class ChecksumType(msgspec.Struct, frozen=True, tag="checksum", tag_field="type"
     over: tuple[str, ...]
 
 
+class PresentType(msgspec.Struct, frozen=True, tag="present", tag_field="type"):
+    """Whether the constants with the same `Option` are present: a bool. It has no octets."""
+
+
 class JsonType(msgspec.Struct, frozen=True, tag="json", tag_field="type"):
     """The rest of a frame as UTF-8 JSON text, kept as text; ``strict`` decoding requires an
     object."""
@@ -204,8 +242,10 @@ class ListType(msgspec.Struct, frozen=True, tag="list", tag_field="type"):
     """A count of `count_octets` octets, then so many elements; at least `minimum`.
 
     With `number`, the count is written as that says, and `count_octets` is the least number of its
-    octets. Without a count (`count_octets` is 0) the elements continue to the end of the run. An
-    element has at least one octet, and its layout defines its end.
+    octets. Without a count (`count_octets` is 0) the elements continue to the end of the run, or up
+    to the octets `until`, which are the constant after the list. An element has at least one octet,
+    and its layout defines its end. The constant octets `before` and `after` surround each element.
+    All octets are hexadecimal.
     """
 
     count_octets: int
@@ -214,15 +254,19 @@ class ListType(msgspec.Struct, frozen=True, tag="list", tag_field="type"):
     counted: bool = False
     """A `CounterType` of the run counts the elements."""
     number: CountType | None = None
+    until: str = ""
+    before: str = ""
+    after: str = ""
 
 
 class PairsType(msgspec.Struct, frozen=True, tag="pairs", tag_field="type"):
     """A dictionary: a count of `count_octets` octets, then so many (name, value) pairs in wire
     order.
 
-    `number` is as in `ListType`. Without a count (`count_octets` is 0) the pairs continue to the
-    end of the run. With `split`, name and value are one text, split at its first or last ``=``, and
-    `value` is None. `rule` is the grammar's rule for one entry, or None.
+    `number`, `until`, `before` and `after` are as in `ListType`, and so is the end of pairs without
+    a count (`count_octets` is 0). The constant octets `between` separate name and value. With
+    `split`, name and value are one text, split at its first or last ``=``, and `value` is None.
+    `rule` is the grammar's rule for one entry, or None.
     """
 
     count_octets: int
@@ -234,6 +278,10 @@ class PairsType(msgspec.Struct, frozen=True, tag="pairs", tag_field="type"):
     counted: bool = False
     """A `CounterType` of the run counts the pairs."""
     number: CountType | None = None
+    until: str = ""
+    before: str = ""
+    between: str = ""
+    after: str = ""
 
 
 class RecordType(msgspec.Struct, frozen=True, tag="record", tag_field="type"):
@@ -253,12 +301,23 @@ class RecordType(msgspec.Struct, frozen=True, tag="record", tag_field="type"):
 class UnionType(msgspec.Struct, frozen=True, tag="union", tag_field="type"):
     """One of several records, distinguished by the octets with which each begins.
 
-    `tags` has one entry for each option. No tag begins with another.
+    `tags` has one entry for each option; the longest that fits decides. `folded`: ASCII letters of
+    the tags are read in either case.
     """
 
     name: str
     options: tuple[RecordType, ...]
     tags: tuple[str, ...]
+    folded: bool = False
+
+
+class EnclosingType(msgspec.Struct, frozen=True, tag="enclosing", tag_field="type"):
+    """The record or union that contains this value, again: its class name or its name.
+
+    `Protocol.max_depth` limits how many records may contain each other.
+    """
+
+    name: str
 
 
 CountType = IntegerType | VarintType | DigitsType
@@ -290,10 +349,40 @@ def bounds(type: IntegerType | BooleanType | VarintType | DigitsType) -> tuple[i
     return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
 
 
-Element = NumberType | UuidType | TextType | OctetsType | ListType | PairsType | RecordType | UnionType
+Element = (
+    NumberType | UuidType | TextType | OctetsType | ListType | PairsType | RecordType | UnionType
+    | EnclosingType
+)  # fmt: skip
 """The types of list elements."""
 
-Type = ConstantType | KeywordType | PaddingType | SizeType | CounterType | ChecksumType | JsonType | Element
+Type = (
+    ConstantType | KeywordType | PaddingType | SizeType | CounterType | ChecksumType | BitType | PresentType
+    | JsonType | Element
+)  # fmt: skip
+
+
+class Option(msgspec.Struct, frozen=True):
+    """Condition for fields inside a frame.
+
+    Adjacent fields with equal options are present together; `number` tells apart those of two
+    options in one run. They are present if
+
+    - ``octets``: the next octets are `octets` (hexadecimal), with which these fields begin
+    - ``number``: the number in the earlier field `field` of the run, and `mask` if it is not 0, is
+      one of `values`
+    - ``left``: more than `left` octets are left in the run, those of the fields after them
+    """
+
+    kind: Literal["octets", "number", "left"]
+    number: int = 0
+    octets: str = ""
+    folded: bool = False
+    """ASCII letters of `octets` are read in either case."""
+    field: str = ""
+    mask: int = 0
+    values: tuple[int, ...] = ()
+    left: int = 0
+
 
 Default = int | float | bool | str | tuple[()] | None
 
@@ -325,6 +414,8 @@ class Field(msgspec.Struct, frozen=True):
 
     Encoding rejects an empty value, because it could not be distinguished from an absent one.
     """
+    option: Option | None = None
+    """The field is present only under a condition, and is None otherwise; it is `nullable`, too."""
     content: Literal["json"] | None = None
     """Format of text or octets for readers of tables; one NUL may follow the content."""
 
@@ -337,6 +428,8 @@ class Field(msgspec.Struct, frozen=True):
     def implied(self) -> bool:
         """Whether the octets follow from the rest of the message, so that the class has no such
         field."""
+        if isinstance(self.type, BitType):
+            return self.type.constant is not None or self.type.spare or self.type.announces
         return isinstance(self.type, ConstantType | PaddingType | SizeType | CounterType | ChecksumType)
 
 

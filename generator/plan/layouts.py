@@ -25,6 +25,8 @@ def layout_of(protocol: ir.Protocol) -> layout.ProtocolLayout:
         _shapes(protocol, by_sender=by_sender),
         role_letters(protocol) if by_sender else (),
         protocol.redact,
+        protocol.folded,
+        protocol.max_depth,
     )
 
 
@@ -104,13 +106,14 @@ class _Layouts:
         match part:
             case ir.Frame(name=name, fields=fields, presence=presence, letter=letter):
                 return layout.Frame(name, self.run(fields), _presence(presence), letter)
-            case ir.Stack(name=name, field=field, presence=presence, letter=letter):
-                return layout.Stack(name, self.field(field), _presence(presence), letter)
+            case ir.Stack(name=name, field=field, presence=presence, letter=letter, delimiter=delimiter):
+                end = bytes.fromhex(delimiter)
+                return layout.Stack(name, self.field(field), _presence(presence), letter, end)
             case ir.Rest(name=name, field=field):
                 return layout.Rest(name, self.field(field))
 
     def run(self, fields: tuple[ir.Field, ...], owner: str = "") -> tuple[layout.Field, ...]:
-        """Return the fields of a run; counters and checksums refer to others by their
+        """Return the fields of a run; counters, checksums and options refer to others by their
         attributes."""
         attributes = {field.name: field.attribute for field in fields}
         found: list[layout.Field] = []
@@ -125,6 +128,9 @@ class _Layouts:
                 case layout.Checksum(over=over):
                     named = tuple(attributes[name] for name in over)
                     laid = msgspec.structs.replace(laid, type=msgspec.structs.replace(laid.type, over=named))
+            if laid.option is not None and laid.option.field:
+                option = msgspec.structs.replace(laid.option, field=attributes[laid.option.field])
+                laid = msgspec.structs.replace(laid, option=option)
             found.append(laid)
         return tuple(found)
 
@@ -132,22 +138,29 @@ class _Layouts:
         """Return a field; `owner` is the rule of the record that contains it."""
         rule = field.rule or owner or self.source.name
         flags = isinstance(field.type, ir.IntegerType) and field.type.bitmask
-        return layout.Field(field.name, field.attribute, rule, self.type(field.type), flags, field.optional)
+        option = None if field.option is None else _option(field.option)
+        type = self.type(field.type)
+        return layout.Field(field.name, field.attribute, rule, type, flags, field.optional, option)
 
     def type(self, type: ir.Type) -> layout.Type:
         match type:
-            case ir.ConstantType(octets=octets):
-                return layout.Constant(octets, constant_words(type))
-            case ir.KeywordType(options=options):
-                return layout.Keyword(options)
+            case ir.ConstantType(octets=octets, folded=folded):
+                return layout.Constant(octets, constant_words(type), folded)
+            case ir.KeywordType(options=options, folded=folded):
+                return layout.Keyword(options, folded)
             case ir.PaddingType(octets=number, fill=fill, multiple=multiple):
                 return layout.Padding(number, bytes.fromhex(fill), multiple)
             case ir.CounterType(number=number, counts=counts, plus=plus):
-                return layout.Counter(_count(number), counts, plus)
+                laid = self.bits(number) if isinstance(number, ir.BitType) else _count(number)
+                return layout.Counter(laid, counts, plus)
             case ir.ChecksumType(number=number, algorithm=algorithm, over=over):
                 return layout.Checksum(self.integer(number), algorithm, over)
             case ir.SizeType(forms=forms):
                 return layout.Size(tuple((bytes.fromhex(form.tag), form.octets) for form in forms))
+            case ir.BitType():
+                return self.bits(type)
+            case ir.PresentType():
+                return layout.Present()
             case ir.JsonType():
                 return layout.Json()
             case _:
@@ -163,14 +176,18 @@ class _Layouts:
                 return layout.Octets(_span(length), minimum, maximum)
             case ir.ListType(count_octets=count, element=element, minimum=minimum):
                 return layout.ListOf(
-                    count, self.element(element), minimum, type.counted, _optional_count(type.number)
-                )
+                    count, self.element(element), minimum, type.counted, _optional_count(type.number),
+                    *map(bytes.fromhex, (type.until, type.before, type.after)),
+                )  # fmt: skip
             case ir.PairsType():
                 return self.pairs(type)
             case ir.RecordType():
                 return self.record(type)
-            case ir.UnionType(options=options, tags=tags):
-                return layout.Union(tuple(map(self.record, options)), tuple(map(bytes.fromhex, tags)))
+            case ir.UnionType(name=name, options=options, tags=tags, folded=folded):
+                heads = tuple(map(bytes.fromhex, tags))
+                return layout.Union(tuple(map(self.record, options)), heads, folded, name)
+            case ir.EnclosingType(name=name):
+                return layout.Enclosing(name)
             case _:
                 return self.number(type)
 
@@ -190,6 +207,13 @@ class _Layouts:
     def integer(self, type: ir.IntegerType) -> layout.Integer:
         return layout.Integer(type.octets, members_of(type, self.protocol), type.order, type.signed)
 
+    def bits(self, type: ir.BitType) -> layout.Bits:
+        members = members_of(type, self.protocol)
+        return layout.Bits(
+            type.octets, type.shift, type.width, type.order, type.boolean, type.constant, members, type.spare,
+            type.announces,
+        )  # fmt: skip
+
     def pairs(self, type: ir.PairsType) -> layout.Pairs:
         value: layout.Text | layout.Octets | None = None
         match type.value:
@@ -200,6 +224,7 @@ class _Layouts:
         return layout.Pairs(
             type.count_octets, _text(type.name), value, type.split, type.rule, type.minimum, type.counted,
             _optional_count(type.number),
+            *map(bytes.fromhex, (type.until, type.before, type.between, type.after)),
         )  # fmt: skip
 
     def record(self, type: ir.RecordType) -> layout.Record:
@@ -213,7 +238,7 @@ def constant_words(type: ir.ConstantType) -> str:
     return f"0x{type.hex}" if type.hex else "nothing"
 
 
-def members_of(type: ir.IntegerType, protocol: ir.Protocol) -> tuple[int, ...]:
+def members_of(type: ir.IntegerType | ir.BitType, protocol: ir.Protocol) -> tuple[int, ...]:
     """Return the allowed values of an integer; empty if any value is allowed."""
     if type.open:
         return ()
@@ -239,7 +264,15 @@ def _text(type: ir.TextType) -> layout.Text:
 
 def _span(length: ir.Length) -> layout.Span:
     until = bytes.fromhex(length.until)
-    return layout.Span(length.kind, length.octets, until, _optional_count(length.number))
+    among = bytes.fromhex(length.among)
+    return layout.Span(length.kind, length.octets, until, _optional_count(length.number), among)
+
+
+def _option(option: ir.Option) -> layout.Option:
+    return layout.Option(
+        option.kind, option.number, bytes.fromhex(option.octets), option.folded, option.field, option.mask,
+        option.values, option.left,
+    )  # fmt: skip
 
 
 def _optional_count(number: ir.CountType | None) -> layout.Integer | layout.Varint | layout.Digits | None:

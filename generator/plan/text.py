@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from specwire.generator.support.layout import Coding, Digits, Integer, Varint
 from specwire.generator.support.plan import (
+    Bit,
     Body,
     Choose,
     Expect,
@@ -28,8 +29,10 @@ from specwire.generator.support.plan import (
     TakeText,
     Verify,
     Visitor,
+    When,
     Word,
 )
+from specwire.generator.support.words import number_of
 
 
 def write_plan(plan: Plan) -> str:
@@ -69,7 +72,11 @@ class _Writer(Visitor):
 
     def part(self, part: Part) -> None:
         if isinstance(part, ManyFrames):
-            end = "up to an empty frame" if part.delimited else "all that remain"
+            end = "all that remain"
+            if part.delimiter is not None:
+                end = (
+                    f"up to the frame {part.delimiter.hex(' ')}" if part.delimiter else "up to an empty frame"
+                )
             head = f"frames {part.slot}: {end}"
         else:
             head = f"frame {part.name}"
@@ -81,15 +88,23 @@ class _Writer(Visitor):
         self.inside(head, part.body)
 
     def expect(self, op: Expect) -> None:
-        self.add(f"expect {op.octets.hex(' ')}  ; {op.slot} = {op.words}")
+        case = ", in either case" if op.folded else ""
+        self.add(f"expect {op.octets.hex(' ')}{case}  ; {op.slot} = {op.words}")
 
     def number(self, op: Number) -> None:
-        words = [*_coding(op.coding)]
-        words += [f"counts {' and '.join(op.counts)}" + (f" plus {op.plus}" if op.plus else "")] * bool(
-            op.counts
-        )
+        words = [*_coding(op.coding), *_counts(op)]
         words += ["checksum"] * op.checks + ["flags"] * op.flags
-        self.add(f"number {op.slot}: {', '.join(words)}")
+        with self.block(f"number {op.slot}: {', '.join(words)}"):
+            for bit in op.bits:
+                self.bit(bit)
+
+    def bit(self, bit: Bit) -> None:
+        words = [number_of(bit.width, "bit"), *_counts(bit)]
+        words += ["boolean"] * bit.boolean + ["spare"] * bit.spare
+        words += [f"always {bit.constant}"] if bit.constant is not None else []
+        words += [f"one of {', '.join(map(str, bit.members))}"] if bit.members else []
+        words += [f"whether {bit.announces} is present"] if bit.announces else []
+        self.add(f"bits {bit.slot}: {', '.join(words)}")
 
     def text(self, op: TakeText) -> None:
         words = [_extent(op.extent)]
@@ -105,14 +120,16 @@ class _Writer(Visitor):
         self.add(f"octets {op.slot}: {', '.join(words)}")
 
     def word(self, op: Word) -> None:
-        self.add(f"word {op.slot}: {' or '.join(op.options)}")
+        case = ", in either case" if op.folded else ""
+        self.add(f"word {op.slot}: {' or '.join(op.options)}{case}")
 
     def pad(self, op: Pad) -> None:
         number = f"to a multiple of {_octets(op.multiple)}" if op.multiple else _octets(op.octets)
         self.add(f"pad {number} with {op.fill.hex()}")
 
     def loop(self, op: Loop) -> None:
-        times = f"{_less(op.count, op.plus)} times" if op.count else "to the end"
+        end = f"up to {op.until.hex()}" if op.until else "to the end"
+        times = f"{_less(op.count, op.plus)} times" if op.count else end
         kind = {"": "", "both": ", pairs", "first": ", pairs split at the first '='",
                 "last": ", pairs split at the last '='"}[op.pairs]  # fmt: skip
         least = f", at least {op.minimum}" if op.minimum else ""
@@ -123,10 +140,12 @@ class _Writer(Visitor):
 
     def choose(self, op: Choose) -> None:
         options = ", ".join(f"{tag.hex()} {record}" for tag, record in op.options)
-        self.add(f"choose {op.slot}: {options}")
+        case = ", in either case" if op.folded else ""
+        self.add(f"choose {op.slot}: {options}{case}")
 
     def optional(self, op: Optional) -> None:
-        self.inside(f"optional {op.slot}: if octets remain", op.body)
+        slots = " and ".join((op.slot, *op.others))
+        self.inside(f"optional {slots}: if {_condition(op.when)}", op.body)
 
     def sized(self, op: Sized) -> None:
         forms = " or ".join(f"{tag.hex()} " * bool(tag) + _octets(octets) for tag, octets in op.forms)
@@ -147,7 +166,23 @@ class _Writer(Visitor):
 
 
 def _octets(number: int) -> str:
-    return f"{number} octet{'s' * (number != 1)}"
+    return number_of(number, "octet")
+
+
+def _counts(counter: Number | Bit) -> Iterator[str]:
+    if counter.counts:
+        yield f"counts {' and '.join(counter.counts)}" + (f" plus {counter.plus}" if counter.plus else "")
+
+
+def _condition(when: When) -> str:
+    match when.kind:
+        case "octets":
+            return f"the next octets are {when.octets.hex(' ')}" + (", in either case" if when.folded else "")
+        case "number":
+            mask = f" & 0x{when.mask:02x}" if when.mask else ""
+            return f"{when.slot}{mask} is {' or '.join(map(str, when.values))}"
+        case "left":
+            return f"more than {_octets(when.left)} remain" if when.left else "octets remain"
 
 
 def _extent(extent: Extent) -> str:
@@ -158,6 +193,9 @@ def _extent(extent: Extent) -> str:
             return f"as many as {_less(extent.slot, extent.plus)}"
         case "until":
             return f"up to {extent.until.hex()}"
+        case "run":
+            least = f"at least {_octets(extent.octets)}" if extent.octets else "octets"
+            return f"{least} among {extent.among.hex()}"
         case "rest":
             return f"to the last {_octets(extent.octets)}" if extent.octets else "to the end"
 

@@ -19,13 +19,15 @@ class Span(msgspec.Struct, frozen=True):
 
     ``prefix``: counted by a number in front: `number`, or a big-endian integer of `octets` octets.
     ``fixed``: `octets`. ``rest``: the rest of the run but its last `octets` octets. ``until``: up
-    to the octets `until`. ``counted``: counted by a `Counter` of the run.
+    to the octets `until`. ``run``: the longest run of the octets `among`, which are in ascending
+    order, at least `octets` of them. ``counted``: counted by a `Counter` of the run.
     """
 
-    kind: Literal["prefix", "fixed", "rest", "until", "counted"]
+    kind: Literal["prefix", "fixed", "rest", "until", "run", "counted"]
     octets: int = 0
     until: bytes = b""
     number: Integer | Varint | Digits | None = None
+    among: bytes = b""
 
 
 class Constant(msgspec.Struct, frozen=True):
@@ -34,12 +36,15 @@ class Constant(msgspec.Struct, frozen=True):
     octets: bytes
     words: str
     """The value as errors print it."""
+    folded: bool = False
+    """ASCII letters are read in either case."""
 
 
 class Keyword(msgspec.Struct, frozen=True):
-    """One of several words that fill a frame."""
+    """One of several words that fill a frame; if `folded`, letters are read in either case."""
 
     options: tuple[str, ...]
+    folded: bool = False
 
 
 class Integer(msgspec.Struct, frozen=True, tag="integer", tag_field="coding", omit_defaults=True):
@@ -49,6 +54,26 @@ class Integer(msgspec.Struct, frozen=True, tag="integer", tag_field="coding", om
     members: tuple[int, ...] = ()
     order: Order = "big"
     signed: bool = False
+
+
+class Bits(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`width` bits of an integer of `octets` octets, above `shift` others.
+
+    The fields of one integer are adjacent, the most significant bits first, and cover it. With
+    `boolean`, the value is a bool. `constant` is the only allowed value; `members` are the allowed
+    ones. `spare` bits have no meaning. `announces`: encoding computes the bit from the presence of
+    fields.
+    """
+
+    octets: int
+    shift: int
+    width: int
+    order: Order = "big"
+    boolean: bool = False
+    constant: int | None = None
+    members: tuple[int, ...] = ()
+    spare: bool = False
+    announces: bool = False
 
 
 class Float(msgspec.Struct, frozen=True, tag="float", tag_field="coding", omit_defaults=True):
@@ -124,7 +149,7 @@ class Padding(msgspec.Struct, frozen=True):
 class Counter(msgspec.Struct, frozen=True):
     """Number of the octets or items of the later fields `counts` of the run, plus `plus`."""
 
-    number: Integer | Varint | Digits
+    number: Integer | Varint | Digits | Bits
     counts: tuple[str, ...]
     plus: int = 0
 
@@ -147,12 +172,17 @@ class Size(msgspec.Struct, frozen=True):
     forms: tuple[tuple[bytes, int], ...]
 
 
+class Present(msgspec.Struct, frozen=True):
+    """Whether the constants of the same `Option` are present, as a bool. It has no octets."""
+
+
 class Json(msgspec.Struct, frozen=True):
     """UTF-8 JSON text up to the end of the run; strict decoding requires an object."""
 
 
 class ListOf(msgspec.Struct, frozen=True):
-    """Count, then that many elements. With `count_octets` 0, elements up to the end of the run."""
+    """Count, then that many elements. With `count_octets` 0, elements up to the octets `until`, or
+    up to the end of the run. `before` and `after` surround each element."""
 
     count_octets: int
     element: Element
@@ -161,13 +191,17 @@ class ListOf(msgspec.Struct, frozen=True):
     """A `Counter` of the run counts the elements."""
     number: Integer | Varint | Digits | None = None
     """How the count is written, if it is not a big-endian integer."""
+    until: bytes = b""
+    before: bytes = b""
+    after: bytes = b""
 
 
 class Pairs(msgspec.Struct, frozen=True):
     """Count, then that many names and values; with `split`, each pair is one text.
 
-    The text is split at its first or last ``=``. With `count_octets` 0, the pairs extend to the end
-    of the run.
+    The text is split at its first or last ``=``. With `count_octets` 0, the pairs extend up to the
+    octets `until`, or to the end of the run. `before` and `after` surround each pair; `between`
+    separates its name and value.
     """
 
     count_octets: int
@@ -181,6 +215,10 @@ class Pairs(msgspec.Struct, frozen=True):
     """A `Counter` of the run counts the pairs."""
     number: Integer | Varint | Digits | None = None
     """How the count is written, if it is not a big-endian integer."""
+    until: bytes = b""
+    before: bytes = b""
+    between: bytes = b""
+    after: bytes = b""
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -192,16 +230,44 @@ class Record(msgspec.Struct, frozen=True):
 
 
 class Union(msgspec.Struct, frozen=True):
-    """One of several records, told apart by the octets (`tags`) with which each begins."""
+    """One of several records, told apart by the octets (`tags`) with which each begins.
+
+    The longest tag that fits decides. If `folded`, letters of tags are read in either case.
+    """
 
     options: tuple[Record, ...]
     tags: tuple[bytes, ...]
+    folded: bool = False
+    name: str = ""
+
+
+class Enclosing(msgspec.Struct, frozen=True):
+    """The record of the class `name`, or the union of that name, that contains this value."""
+
+    name: str
 
 
 Coding = Integer | Float | Boolean | Varint | Digits
 """How a number is written."""
-Element = Coding | Uuid | Text | Octets | ListOf | Pairs | Record | Union
-Type = Constant | Keyword | Padding | Size | Counter | Checksum | Json | Element
+Element = Coding | Uuid | Text | Octets | ListOf | Pairs | Record | Union | Enclosing
+Type = Constant | Keyword | Padding | Size | Counter | Checksum | Bits | Present | Json | Element
+
+
+class Option(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Condition for adjacent fields of a run; `number` tells apart two options in one run.
+
+    ``octets``: the next octets are `octets`. ``number``: the number in the earlier field `field`,
+    and `mask` if that is not 0, is one of `values`. ``left``: more than `left` octets are left.
+    """
+
+    kind: Literal["octets", "number", "left"]
+    number: int = 0
+    octets: bytes = b""
+    folded: bool = False
+    field: str = ""
+    mask: int = 0
+    values: tuple[int, ...] = ()
+    left: int = 0
 
 
 class Field(msgspec.Struct, frozen=True):
@@ -215,10 +281,14 @@ class Field(msgspec.Struct, frozen=True):
     """The field is the octet whose bits announce parts."""
     optional: bool = False
     """The run may end before this field; then it and every later field of the run are None."""
+    option: Option | None = None
+    """The field is present only under this condition."""
 
     @property
     def implied(self) -> bool:
         """Whether the octets are computed from other fields, so the class has no such attribute."""
+        if isinstance(self.type, Bits):
+            return self.type.constant is not None or self.type.spare or self.type.announces
         return isinstance(self.type, Constant | Padding | Size | Counter | Checksum)
 
 
@@ -243,12 +313,13 @@ class Frame(msgspec.Struct, frozen=True):
 
 
 class Stack(msgspec.Struct, frozen=True):
-    """Frames up to an empty delimiter frame."""
+    """Frames up to the frame `delimiter`."""
 
     name: str
     field: Field
     presence: Presence = ALWAYS
     letter: Literal["required", "forbidden"] | None = None
+    delimiter: bytes = b""
 
 
 class Rest(msgspec.Struct, frozen=True):
@@ -305,7 +376,10 @@ class ProtocolLayout(msgspec.Struct, frozen=True, cache_hash=True):
     without selectors has `shapes` instead: classes and their shapes, the most specific first.
     `announcing` holds the bits of the flags octet that announce parts. `roles` are the letters of
     all senders; it is empty if `decode` accepts no sender. `redact` has the attributes with content
-    of message classes, None if the profile does not say which have it.
+    of message classes, None if the profile does not say which have it. If `folded`, ASCII letters
+    at the selectors, and in the heads of shapes, are compared in lower case; tags and heads are in
+    lower case. `max_depth` is the maximum number of records that contain each other, 0 if none
+    contains itself.
     """
 
     protocol: str
@@ -316,6 +390,8 @@ class ProtocolLayout(msgspec.Struct, frozen=True, cache_hash=True):
     shapes: tuple[tuple[str, Shape], ...] = ()
     roles: tuple[str, ...] = ()
     redact: tuple[tuple[str, tuple[str, ...]], ...] | None = None
+    folded: bool = False
+    max_depth: int = 0
 
     @property
     def takes_sender(self) -> bool:

@@ -5,14 +5,16 @@ operations read and write the same octets, one after the other:
 
 - `Expect`, `Number`, `TakeText`, `TakeOctets`, `Word`, `Pad`: one value
 - `Loop`, `Nest`, `Choose`: many values, a record, one of several records
-- `Optional`, `Sized`, `Region`: values that the end of the octets, or a number of octets, decides
+- `Optional`, `Sized`, `Region`: values that a condition, the end of the octets, or a number of
+  octets decides
 - `Mark`, `Verify`: a position, and the checksum of the octets between positions
 - `Fixed`: adjacent operations whose number of octets is known, for one check of the end
 
 A value is read into a *slot*, the attribute of its field. A number that only says how long another
 value is has a *hidden* slot: the slot of that value and ``#`` if it stands directly before the
 value, else the attribute of its own field. Messages have no attribute for it, and encoding computes
-it. Checksums are hidden, too. Inside a loop, the slot of an item is ``[]``; that of a name and a
+it. Checksums are hidden, too, and so is an integer that is made of bits; each `Bit` has a slot of
+its own. Inside a loop, the slot of an item is ``[]``; that of a name and a
 value, ``[name]`` and ``[value]``.
 
 A *body* is a sequence of operations: those of a frame, a record, an item of a loop, or inside
@@ -23,18 +25,21 @@ its body.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Literal, TypeAlias, get_args
 
 import msgspec
 
 from .layout import (
     ALWAYS,
+    Bits,
     Boolean,
     Checksum,
     Coding,
     Constant,
     Counter,
     Digits,
+    Enclosing,
     Field,
     Float,
     Frame,
@@ -48,6 +53,7 @@ from .layout import (
     Padding,
     Pairs,
     Presence,
+    Present,
     ProtocolLayout,
     Record,
     Rest,
@@ -60,6 +66,7 @@ from .layout import (
     Uuid,
     Varint,
 )
+from .words import show
 
 ITEM, NAME, VALUE = "[]", "[name]", "[value]"
 """Slots inside a loop."""
@@ -70,22 +77,51 @@ class Extent(msgspec.Struct, frozen=True, omit_defaults=True):
 
     ``fixed``: always `octets`. ``slot``: the number in the slot `slot`, less `plus`. ``rest``: up
     to the end of the body but its last `octets` octets. ``until``: up to the octets `until`, which
-    are expected after the value.
+    are expected after the value. ``run``: up to the first octet that is not one of `among` (in
+    ascending order), or to the end of the body; at least `octets`.
     """
 
-    kind: Literal["fixed", "slot", "rest", "until"]
+    kind: Literal["fixed", "slot", "rest", "until", "run"]
     octets: int = 0
     slot: str = ""
     plus: int = 0
     until: bytes = b""
+    among: bytes = b""
 
 
-class Expect(msgspec.Struct, frozen=True, tag="expect", tag_field="op"):
-    """Octets that are always the same; `words` is the value as errors print it."""
+class Expect(msgspec.Struct, frozen=True, tag="expect", tag_field="op", omit_defaults=True):
+    """Octets that are always the same; `words` is the value as errors print it.
+
+    If `folded`, ASCII letters are read in either case, and written as in `octets`.
+    """
 
     slot: str
     octets: bytes
     words: str
+    folded: bool = False
+
+
+class Bit(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`width` bits of an integer, above `shift` others: an unsigned number.
+
+    With `boolean`, which has one bit, the value is a bool. Only `constant` or one of `members` is
+    allowed, if given. `spare` bits are not checked, and written as 0.
+
+    The slot is hidden with `constant`, `spare`, `counts` or `announces`. `counts` and `plus` are as
+    in `Number`. `announces` is the slot of an `Optional`: encoding writes 1 if it is present, else
+    0.
+    """
+
+    slot: str
+    shift: int
+    width: int
+    boolean: bool = False
+    constant: int | None = None
+    members: tuple[int, ...] = ()
+    spare: bool = False
+    counts: tuple[str, ...] = ()
+    plus: int = 0
+    announces: str = ""
 
 
 class Number(msgspec.Struct, frozen=True, tag="number", tag_field="op", omit_defaults=True):
@@ -93,7 +129,8 @@ class Number(msgspec.Struct, frozen=True, tag="number", tag_field="op", omit_def
 
     With `counts`, the slot is hidden: the number is that of all octets of those slots, or of the
     items of the one slot of a `Loop`, plus `plus`. With `checks`, the slot is hidden, and `Verify`
-    says what it is. With `flags`, its bits announce parts of the message.
+    says what it is. With `flags`, its bits announce parts of the message. With `bits`, the slot is
+    hidden, and the integer is made of them, the most significant first.
     """
 
     slot: str
@@ -102,6 +139,7 @@ class Number(msgspec.Struct, frozen=True, tag="number", tag_field="op", omit_def
     plus: int = 0
     checks: bool = False
     flags: bool = False
+    bits: tuple[Bit, ...] = ()
 
 
 class TakeText(msgspec.Struct, frozen=True, tag="text", tag_field="op", omit_defaults=True):
@@ -133,11 +171,15 @@ class TakeOctets(msgspec.Struct, frozen=True, tag="octets", tag_field="op", omit
     uuid: Order | None = None
 
 
-class Word(msgspec.Struct, frozen=True, tag="word", tag_field="op"):
-    """One of several words that fill the body."""
+class Word(msgspec.Struct, frozen=True, tag="word", tag_field="op", omit_defaults=True):
+    """One of several words that fill the body.
+
+    If `folded`, ASCII letters are read in either case; the value is the word of `options`.
+    """
 
     slot: str
     options: tuple[str, ...]
+    folded: bool = False
 
 
 class Pad(msgspec.Struct, frozen=True, tag="pad", tag_field="op", omit_defaults=True):
@@ -154,10 +196,10 @@ class Pad(msgspec.Struct, frozen=True, tag="pad", tag_field="op", omit_defaults=
 
 
 class Loop(msgspec.Struct, frozen=True, tag="loop", tag_field="op", omit_defaults=True):
-    """Items one after the other: the number in the slot `count` less `plus`, or up to the end of
-    the body.
+    """Items one after the other: the number in the slot `count` less `plus`; or, without it, as
+    long as octets are left and the next are not `until`, if that is given.
 
-    The value is a tuple of the items. With `pairs`, an item is a pair: of the slots ``[name]`` and
+    An item has at least one octet and never begins with `until`. The value is a tuple of the items. With `pairs`, an item is a pair: of the slots ``[name]`` and
     ``[value]``, or of the text in the slot ``[]``, split at its first or last ``=``. `rule` is the
     grammar's rule for one pair.
     """
@@ -169,6 +211,7 @@ class Loop(msgspec.Struct, frozen=True, tag="loop", tag_field="op", omit_default
     minimum: int = 0
     pairs: Literal["", "both", "first", "last"] = ""
     rule: str | None = None
+    until: bytes = b""
 
 
 class Nest(msgspec.Struct, frozen=True, tag="nest", tag_field="op"):
@@ -178,20 +221,53 @@ class Nest(msgspec.Struct, frozen=True, tag="nest", tag_field="op"):
     record: str
 
 
-class Choose(msgspec.Struct, frozen=True, tag="choose", tag_field="op"):
-    """The record whose tag begins here; `options` are tags and classes. No tag begins with
-    another."""
+class Choose(msgspec.Struct, frozen=True, tag="choose", tag_field="op", omit_defaults=True):
+    """The record of the first option whose tag begins here; `options` are tags and classes, longer
+    tags before those with which they begin.
+
+    If `folded`, the tags are in lower case, and ASCII letters are read in either case.
+    """
 
     slot: str
     options: tuple[tuple[bytes, str], ...]
+    folded: bool = False
 
 
-class Optional(msgspec.Struct, frozen=True, tag="optional", tag_field="op"):
-    """Operations on the slot `slot` that are omitted, with all later ones, if the octets end before
-    them."""
+class When(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Condition of `Optional`.
+
+    ``left``: more than `left` octets are left in the body. ``octets``: the next octets are
+    `octets`; if `folded`, these are in lower case, and letters are read in either case.
+    ``number``: the number in the slot `slot`, and `mask` if that is not 0, is one of `values`.
+    """
+
+    kind: Literal["left", "octets", "number"]
+    left: int = 0
+    octets: bytes = b""
+    folded: bool = False
+    slot: str = ""
+    mask: int = 0
+    values: tuple[int, ...] = ()
+
+
+LEFT = When("left")
+
+
+class Optional(msgspec.Struct, frozen=True, tag="optional", tag_field="op", omit_defaults=True):
+    """Operations that are performed under the condition `when`.
+
+    Otherwise the values in the slot `slot` and the slots `others` are None. With `boolean`, the
+    value is whether the condition holds, and `body` has only constants. After an omitted operation
+    with the condition ``left``, all later ones of the body with this condition are omitted, too.
+    For the condition ``number``, encoding checks that the number is right, unless a `Bit` announces
+    it.
+    """
 
     slot: str
     body: Body
+    when: When = LEFT
+    others: tuple[str, ...] = ()
+    boolean: bool = False
 
 
 class Sized(msgspec.Struct, frozen=True, tag="sized", tag_field="op"):
@@ -258,15 +334,22 @@ class OneFrame(msgspec.Struct, frozen=True, tag="frame", tag_field="part", omit_
 
 
 class ManyFrames(msgspec.Struct, frozen=True, tag="frames", tag_field="part", omit_defaults=True):
-    """Frames with one value each: up to an empty delimiter, or all that remain. The value is a
-    tuple."""
+    """Frames with one value each: up to the frame `delimiter`, or all that remain if it is None.
+
+    The value is a tuple. No value of it has the octets of the delimiter.
+    """
 
     name: str
     slot: str
     body: Body
-    delimited: bool
+    delimiter: bytes | None
     presence: Presence = ALWAYS
     letter: Literal["required", "forbidden"] | None = None
+
+    @property
+    def delimited(self) -> bool:
+        """Whether a delimiter ends the frames."""
+        return self.delimiter is not None
 
 
 Part: TypeAlias = OneFrame | ManyFrames
@@ -289,12 +372,24 @@ class RecordPlan(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """Operations of all messages of a protocol, and the records in them, inner ones first."""
+    """Operations of all messages of a protocol, and the records in them, inner ones first.
+
+    At most `max_depth` records contain each other; 0 if no record contains itself.
+    """
 
     protocol: str
     edition: str
     messages: tuple[MessagePlan, ...]
     records: tuple[RecordPlan, ...]
+    max_depth: int = 0
+
+
+class _Found:
+    """Records and unions that lowering has met."""
+
+    def __init__(self) -> None:
+        self.records: dict[str, RecordPlan] = {}
+        self.unions: dict[str, Choose] = {}
 
 
 _METHODS = {kind: str(kind.__struct_config__.tag) for kind in get_args(Op)}
@@ -375,9 +470,9 @@ class Visitor:
 
 def lower(layout: ProtocolLayout) -> Plan:
     """Return the plan of a protocol."""
-    records: dict[str, RecordPlan] = {}
-    messages = tuple(_message(message, records) for message in layout.messages)
-    return Plan(layout.protocol, layout.edition, messages, tuple(records.values()))
+    found = _Found()
+    messages = tuple(_message(message, found) for message in layout.messages)
+    return Plan(layout.protocol, layout.edition, messages, tuple(found.records.values()), layout.max_depth)
 
 
 def fixed_octets(op: Op) -> int | None:
@@ -414,33 +509,31 @@ def operations(body: Body) -> Iterator[Op]:
             yield op
 
 
-def _message(message: MessageLayout, records: dict[str, RecordPlan]) -> MessagePlan:
-    return MessagePlan(
-        message.name, message.class_name, tuple(_part(part, records) for part in message.parts)
-    )
+def _message(message: MessageLayout, found: _Found) -> MessagePlan:
+    return MessagePlan(message.name, message.class_name, tuple(_part(part, found) for part in message.parts))
 
 
-def _part(part: Frame | Stack | Rest, records: dict[str, RecordPlan]) -> Part:
+def _part(part: Frame | Stack | Rest, found: _Found) -> Part:
     match part:
         case Frame(name=name, fields=fields, presence=presence, letter=letter):
-            return OneFrame(name, _body(fields, records), presence, letter)
-        case Stack(name=name, field=field, presence=presence, letter=letter):
-            body = _merge(_value(field.type, ITEM, records))
-            return ManyFrames(name, field.attribute, body, True, presence, letter)
+            return OneFrame(name, _body(fields, found), presence, letter)
+        case Stack(name=name, field=field, presence=presence, letter=letter, delimiter=delimiter):
+            body = _merge(_value(field.type, ITEM, found))
+            return ManyFrames(name, field.attribute, body, delimiter, presence, letter)
         case Rest(name=name, field=field):
-            return ManyFrames(name, field.attribute, _merge(_value(field.type, ITEM, records)), False)
+            return ManyFrames(name, field.attribute, _merge(_value(field.type, ITEM, found)), None)
 
 
-def _body(fields: tuple[Field, ...], records: dict[str, RecordPlan]) -> Body:
+def _body(fields: tuple[Field, ...], found: _Found) -> Body:
     """Return the operations of a run of fields."""
-    return _merge(_Run(fields, records).operations(fields))
+    return _merge(_Run(fields, found).operations(fields))
 
 
 class _Run:
     """Lowering of one run: its counters by the fields that they count, and its checksums."""
 
-    def __init__(self, fields: tuple[Field, ...], records: dict[str, RecordPlan]) -> None:
-        self.records = records
+    def __init__(self, fields: tuple[Field, ...], found: _Found) -> None:
+        self.found = found
         self.counters: dict[str, tuple[Field, Counter]] = {}
         """Attribute -> the counter that counts only it: its octets or its items."""
         self.regions: dict[str, list[tuple[Field, Counter]]] = {}
@@ -452,6 +545,11 @@ class _Run:
         self.checks: dict[str, list[Verify]] = {}
         """Attribute -> the checksums that are complete after it."""
         self.types = {field.attribute: field.type for field in fields}
+        self.announced: dict[str, str] = {}
+        """Attribute of bits -> the first value whose presence they announce."""
+        for field in fields:
+            if field.option is not None and field.option.field and not field.implied:
+                self.announced.setdefault(field.option.field, field.attribute)
         for field in fields:
             if isinstance(field.type, Counter):
                 first = field.type.counts[0]
@@ -463,8 +561,8 @@ class _Run:
         """Attribute of a checksum -> position of the field after which it is complete."""
         for slot in self._inner_checksums_first():
             self._checksum(slot, [field.attribute for field in fields])
-        for found in self.regions.values():
-            found.sort(key=lambda entry: len(entry[1].counts))
+        for counters in self.regions.values():
+            counters.sort(key=lambda entry: len(entry[1].counts))
 
     def _inner_checksums_first(self) -> list[str]:
         """Return the checksums of the run, each after those that it covers."""
@@ -506,12 +604,18 @@ class _Run:
         self.checks.setdefault(names[self.complete[slot]], []).append(verify)
 
     def operations(self, fields: tuple[Field, ...]) -> list[Op]:
-        """Return the operations of fields, those of a region as one."""
+        """Return the operations of fields, those of a region, an option or an integer of bits as one."""
         ops: list[Op] = []
         position = 0
         while position < len(fields):
             field = fields[position]
             ops += map(Mark, self.marks.pop(field.attribute, ()))
+            if field.option is not None:
+                inside = _same_option(fields[position:])
+                behind = self._behind(inside[-1].attribute)
+                ops += [self._optional(inside), *behind]
+                position += len(inside)
+                continue
             if regions := self.regions.get(field.attribute):
                 counter, type = regions.pop()
                 inside = fields[position : position + len(type.counts)]
@@ -519,6 +623,11 @@ class _Run:
                 ops.append(Region(counter.attribute, _merge(self.operations(inside)), type.plus))
                 ops += behind
                 position += len(type.counts)
+                continue
+            if _bits(field.type) is not None:
+                inside = _same_integer(fields[position:])
+                ops += [self._integer(inside), *self._behind(inside[-1].attribute)]
+                position += len(inside)
                 continue
             if isinstance(field.type, Size):
                 rest = _merge(self.operations(fields[position + 1 :]))
@@ -528,6 +637,38 @@ class _Run:
             ops += self._behind(field.attribute)
             position += 1
         return ops
+
+    def _optional(self, fields: tuple[Field, ...]) -> Optional:
+        """Return the operation of the fields of one option."""
+        option = fields[0].option
+        assert option is not None
+        octets = option.octets.lower() if option.folded else option.octets
+        when = When(option.kind, option.left, octets, option.folded, option.field, option.mask, option.values)
+        plain = tuple(msgspec.structs.replace(field, option=None) for field in fields)
+        body = _merge(self.operations(tuple(f for f in plain if not isinstance(f.type, Present))))
+        slot, *others = (field.attribute for field in plain if not field.implied)
+        boolean = any(isinstance(field.type, Present) for field in plain)
+        return Optional(slot, body, when, tuple(others), boolean)
+
+    def _integer(self, fields: tuple[Field, ...]) -> Number:
+        """Return the operation of the fields of one integer of bits."""
+        first = _bits(fields[0].type)
+        assert first is not None
+        coding = Integer(first.octets, order=first.order)
+        return Number(hidden(fields[0].attribute), coding, bits=tuple(map(self._bit, fields)))
+
+    def _bit(self, field: Field) -> Bit:
+        type = _bits(field.type)
+        assert type is not None
+        counts: tuple[str, ...] = ()
+        plus = 0
+        if isinstance(field.type, Counter):
+            counts, plus = self._counted(field.type), field.type.plus
+        slot = self.announced.get(field.attribute, "") if type.announces else ""
+        return Bit(
+            field.attribute, type.shift, type.width, type.boolean, type.constant, type.members, type.spare,
+            counts, plus, slot,
+        )  # fmt: skip
 
     def _behind(self, slot: str) -> list[Op]:
         """Return the marks after a field, and the checksums that are complete then."""
@@ -550,13 +691,37 @@ class _Run:
     def _field(self, field: Field) -> list[Op]:
         slot = field.attribute
         if isinstance(field.type, Counter):
-            return [Number(slot, field.type.number, self._counted(field.type), field.type.plus)]
+            number = field.type.number
+            assert not isinstance(number, Bits)
+            return [Number(slot, number, self._counted(field.type), field.type.plus)]
         if isinstance(field.type, Checksum):
             return [Number(slot, field.type.number, checks=True)]
         counter = self.counters.get(slot)
         count = (counter[0].attribute, counter[1].plus) if counter else None
-        found = _value(field.type, slot, self.records, count, flags=field.flags)
+        found = _value(field.type, slot, self.found, count, flags=field.flags)
         return [Optional(slot, _merge(found))] if field.optional else found
+
+
+def _bits(type: Type) -> Bits | None:
+    """Return the bits of a field that is some bits of an integer; None for other fields."""
+    found = type.number if isinstance(type, Counter) else type
+    return found if isinstance(found, Bits) else None
+
+
+def _same_integer(fields: tuple[Field, ...]) -> tuple[Field, ...]:
+    """Return the first fields, which are the bits of one integer."""
+    for position, field in enumerate(fields):
+        bits = _bits(field.type)
+        if bits is None:
+            break
+        if not bits.shift:
+            return fields[: position + 1]
+    raise TypeError(f"{fields[0].attribute}: bits of an integer are missing")
+
+
+def _same_option(fields: tuple[Field, ...]) -> tuple[Field, ...]:
+    """Return the first fields, which have the same option."""
+    return tuple(takewhile(lambda field: field.option == fields[0].option, fields))
 
 
 def _counts_itself(type: Type, counter: Counter) -> bool:
@@ -593,7 +758,7 @@ def _close(run: list[Op], body: list[Op]) -> None:
 def _value(
     type: Type,
     slot: str,
-    records: dict[str, RecordPlan],
+    found: _Found,
     count: tuple[str, int] | None = None,
     *,
     flags: bool = False,
@@ -601,10 +766,10 @@ def _value(
     """Return the operations of one value; `count` is the slot that counts it, and the number to
     subtract."""
     match type:
-        case Constant(octets=octets, words=words):
-            return [Expect(slot, octets, words)]
-        case Keyword(options=options):
-            return [Word(slot, options)]
+        case Constant(octets=octets, words=words, folded=folded):
+            return [Expect(slot, octets, words, folded)]
+        case Keyword(options=options, folded=folded):
+            return [Word(slot, options, folded)]
         case Padding(octets=number, fill=fill, multiple=multiple):
             return [Pad(slot, number, fill, multiple)]
         case Integer() | Float() | Boolean() | Varint() | Digits():
@@ -620,39 +785,64 @@ def _value(
             extent = _extent(span, slot, count)
             return [*_prefix(span, slot), TakeOctets(slot, extent, type.minimum, type.maximum)]
         case ListOf() | Pairs():
-            return _loop(type, slot, records, count)
+            return _loop(type, slot, found, count)
         case Record():
-            _keep(type, records)
+            _keep(type, found)
             return [Nest(slot, type.class_name)]
-        case Union(options=choices, tags=tags):
+        case Union(options=choices, tags=tags, folded=folded, name=name):
+            choose = Choose(slot, _by_tag(choices, tags, folded=folded), folded)
+            found.unions[name] = choose
             for option in choices:
-                _keep(option, records)
-            return [Choose(slot, tuple((tag, o.class_name) for tag, o in zip(tags, choices, strict=True)))]
-        case Size() | Counter() | Checksum():
+                _keep(option, found)
+            return [choose]
+        case Enclosing(name=name) if name in found.unions:
+            return [msgspec.structs.replace(found.unions[name], slot=slot)]
+        case Enclosing(name=name):
+            return [Nest(slot, name)]
+        case Size() | Counter() | Checksum() | Bits() | Present():
             raise TypeError(f"{slot} belongs to a run of fields")
 
 
-def _loop(
-    type: ListOf | Pairs, slot: str, records: dict[str, RecordPlan], count: tuple[str, int] | None
-) -> list[Op]:
+def _by_tag(
+    options: tuple[Record, ...], tags: tuple[bytes, ...], *, folded: bool
+) -> tuple[tuple[bytes, str], ...]:
+    """Return tags and class names, longer tags before those with which they begin."""
+    rows = [
+        (tag.lower() if folded else tag, option.class_name) for tag, option in zip(tags, options, strict=True)
+    ]
+    inner = [tag for tag, _ in rows if any(tag != other and tag.startswith(other) for other, _ in rows)]
+    return tuple(sorted(rows, key=lambda row: -len(row[0]) if row[0] in inner else 0))
+
+
+def _loop(type: ListOf | Pairs, slot: str, found: _Found, count: tuple[str, int] | None) -> list[Op]:
     coding = type.number or Integer(type.count_octets)
     prefix = [Number(hidden(slot), coding, (slot,))] if type.count_octets else []
     number, plus = count or (hidden(slot) if prefix else "", 0)
+    pairs: Literal["", "both", "first", "last"] = ""
+    last = ITEM
+    rule = None
     if isinstance(type, ListOf):
-        loop = Loop(slot, _merge(_value(type.element, ITEM, records)), number, plus, type.minimum)
+        body = _value(type.element, ITEM, found)
     elif type.value is None:
-        body = _merge(_value(type.name, ITEM, records))
-        loop = Loop(slot, body, number, plus, type.minimum, type.split or "first", type.rule)
+        body, pairs, rule = _value(type.name, ITEM, found), type.split or "first", type.rule
     else:
-        both = [*_value(type.name, NAME, records), *_value(type.value, VALUE, records)]
-        loop = Loop(slot, _merge(both), number, plus, type.minimum, "both", type.rule)
-    return [*prefix, loop]
+        between = _constant(VALUE, type.between)
+        body = [*_value(type.name, NAME, found), *between, *_value(type.value, VALUE, found)]
+        pairs, rule, last = "both", type.rule, VALUE
+    first = NAME if last == VALUE else ITEM
+    whole = _merge([*_constant(first, type.before), *body, *_constant(last, type.after)])
+    return [*prefix, Loop(slot, whole, number, plus, type.minimum, pairs, rule, type.until)]
 
 
-def _keep(record: Record, records: dict[str, RecordPlan]) -> None:
-    if record.class_name not in records:
-        body = _body(record.fields, records)
-        records[record.class_name] = RecordPlan(record.class_name, body, record.rule)
+def _constant(slot: str, octets: bytes) -> list[Op]:
+    """Return the operation of constant octets around a value of a loop, if there are any."""
+    return [Expect(slot, octets, show(octets))] if octets else []
+
+
+def _keep(record: Record, found: _Found) -> None:
+    if record.class_name not in found.records:
+        body = _body(record.fields, found)
+        found.records[record.class_name] = RecordPlan(record.class_name, body, record.rule)
 
 
 def hidden(slot: str) -> str:
@@ -675,6 +865,8 @@ def _extent(span: Span, slot: str, count: tuple[str, int] | None) -> Extent:
             return Extent("fixed", span.octets)
         case "until":
             return Extent("until", until=span.until)
+        case "run":
+            return Extent("run", span.octets, among=span.among)
         case "counted" if count:
             return Extent("slot", slot=count[0], plus=count[1])
     return Extent("rest", span.octets)
