@@ -45,7 +45,7 @@ from specwire.generator.passes.presence import name_announced, read_flags
 from specwire.generator.passes.resolve import resolve_names
 from specwire.generator.passes.roots import find_messages
 from specwire.generator.passes.streams import find_stream
-from specwire.generator.passes.tags import find_tags
+from specwire.generator.passes.tags import find_tags, is_folded
 from specwire.generator.passes.types import TypeReader
 from specwire.generator.passes.unused import check_unused, standing_rules
 from specwire.generator.profile.reader import load_profile
@@ -134,6 +134,8 @@ def _build(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnostics) ->
         redact=redacted(profile.redact, messages),
         dialogs=dialogs,
         stream=find_stream(loaded, tagged, diagnostics),
+        folded=is_folded(tagged),
+        max_depth=profile.max_depth if reader.contains_itself else 0,
     )
 
 

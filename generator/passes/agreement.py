@@ -14,6 +14,7 @@ import msgspec
 from specwire.generator import ir
 from specwire.generator.abnf.syntax import Rule
 from specwire.generator.diagnostics import Diagnostics
+from specwire.generator.passes.firsts import first_octets, last_octets
 from specwire.generator.passes.layouts import is_open, least_octets
 
 
@@ -28,13 +29,14 @@ def check_run(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) 
     """Report a run of fields that cannot be separated: one without an end, or one that must be
     alone."""
     counted = {field.type.counts[-1] for field in fields if isinstance(field.type, ir.CounterType)}
-    for field, after in pairwise(fields):
-        if _has_ambiguous_end(field, after):
+    for position, (field, after) in enumerate(pairwise(fields)):
+        if last_octets(field.type) & first_octets(fields[position + 1 :]):
             diagnostics.error(
                 "E430",
                 rule.name_span,
-                f"'{field.name}' in '{rule}' has a varying number of digits, and '{after.name}' may begin with one",
-                "specwire needs a constant that does not begin with a digit after it, or a fixed number of digits",
+                f"'{field.name}' in '{rule}' varies in length, and '{after.name}' may begin with one of its characters",
+                "specwire needs something after it that it cannot contain, such as a constant, or a fixed number of "
+                "digits",
             )
         if is_open(field.type) and field.name not in counted:
             diagnostics.error(
@@ -70,15 +72,6 @@ def check_run(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) 
                 f"'{field.name}' in message '{rule}' must be a separate frame",
                 "write frame = true for it under [types] in the profile",
             )
-
-
-def _has_ambiguous_end(field: ir.Field, after: ir.Field) -> bool:
-    """Whether digits of varying number are followed by what may be another digit."""
-    type = field.type.number if isinstance(field.type, ir.CounterType) else field.type
-    if not isinstance(type, ir.DigitsType) or type.minimum == type.maximum:
-        return False
-    digits = b"0123456789" if type.base == 10 else b"0123456789abcdefABCDEF"
-    return not isinstance(after.type, ir.ConstantType) or after.type.octets[:1] in digits
 
 
 def _check_size(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) -> None:
@@ -177,9 +170,10 @@ def _uncountable(parts: Sequence[ir.Part]) -> Iterator[tuple[str, str]]:
                 "name a flag under `presence` in the profile",
             )
     rest = any(isinstance(part, ir.Rest) for part in parts)
-    if rest and len(uncertain) > 1:
+    uncounted = [part for part in uncertain if not _is_delimited(part)]
+    if rest and len(uncounted) > 1:
         yield (
-            f"any number of frames follow '{uncertain[0].name}', which can be absent or repeated",
+            f"any number of frames follow '{uncounted[0].name}', which can be absent or repeated",
             "specwire can express any number of frames only after frames that are always present",
         )
 
@@ -190,6 +184,11 @@ def _is_mask(field: ir.Field) -> bool:
 
 def _is_counted(part: ir.Part) -> bool:
     return isinstance(part, ir.Frame | ir.Stack) and isinstance(part.presence, ir.Counted)
+
+
+def _is_delimited(part: ir.Part) -> bool:
+    """Whether a part is frames that always end with a delimiter."""
+    return isinstance(part, ir.Stack) and isinstance(part.presence, ir.Always) and not part.presence.mask
 
 
 def _is_certain(part: ir.Part) -> bool:

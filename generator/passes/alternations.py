@@ -34,7 +34,9 @@ def _of_constants(
         reader.note_literals(item)
     if all(isinstance(item, CharVal) for item in items):
         words = dict.fromkeys(constants)
-        return ValueLayout(ir.KeywordType(tuple(octets.decode() for octets in words))) if rule else None
+        folded = any(map(reader.octets.is_folded, items))
+        options = tuple(octets.decode() for octets in words)
+        return ValueLayout(ir.KeywordType(options, folded)) if rule else None
     width = len(constants[0])
     if {len(octets) for octets in constants} != {width} or width > LARGEST_INTEGER:
         return None
@@ -93,14 +95,19 @@ def name_enum(
     reader: TypeReader, rule: Rule, members: tuple[tuple[str, int], ...], width: int
 ) -> ir.IntegerType:
     """Note an enumeration that is named as the rule, and return its type."""
-    name = snake_case(rule.name)
+    return ir.IntegerType(width, enum=note_enum(reader, rule.name, rule, members))
+
+
+def note_enum(reader: TypeReader, called: str, rule: Rule, members: tuple[tuple[str, int], ...]) -> str:
+    """Note an enumeration of the rule, and return its name."""
+    name = snake_case(called)
     named = tuple((constant_name(member), value) for member, value in members)
     if len({value for _, value in named}) < len(named) or len(dict(named)) < len(named):
         reader.diagnostics.error(
             "E416",
             rule.name_span,
-            f"two members of enumeration '{rule}' have the same name or value",
+            f"two members of enumeration '{called}' have the same name or value",
             "write a different name and a different value for each",
         )
-    reader.enums[name] = ir.Enum(name, enum_name(rule.name), named)
-    return ir.IntegerType(width, enum=name)
+    reader.enums[name] = ir.Enum(name, enum_name(called), named)
+    return name

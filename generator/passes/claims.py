@@ -5,8 +5,7 @@ those words (`specwire.generator.abnf.statements`) with the layouts, so that a c
 
 - E423, W421: a comment (prose for W421) calls an integer little-endian, signed, a float or a varint, but it
   is generated as another kind of number. Comments of the integer's own rule are read, those of others are not.
-- E426, W417, W418: quoted strings are compared octet by octet, but RFC 5234 section 2.3 ignores case. The
-  document requires that (``%i``), shows other letters, or does not state the case.
+- W417: a quoted string is written in the letters of the grammar, but the document shows others.
 - W419: a comment requires one value (``must be "FILEMQ"``), but any value is accepted.
 - W422: a comment declares an integer to be the size of a value, but the two are not compared.
 - W420: the text mentions several frames, but every message is one frame. Messages that follow each other
@@ -31,8 +30,6 @@ from specwire.generator.abnf.statements import (
     frame_words,
     number_kinds,
     quoted,
-    says_exact,
-    says_folded,
     shown_words,
     size_words,
 )
@@ -40,7 +37,7 @@ from specwire.generator.abnf.syntax import CharVal, Rule
 from specwire.generator.diagnostics import Span
 from specwire.generator.ir.names import fold
 from specwire.generator.passes.declared import constant_of, says_type
-from specwire.generator.passes.grammar import EXTERNALS, references, strings
+from specwire.generator.passes.grammar import EXTERNALS, references
 from specwire.generator.passes.layouts import ValueLayout, is_open
 from specwire.generator.passes.types import TypeReader
 from specwire.generator.profile.tables import TypeHint
@@ -218,82 +215,32 @@ class _Claims:
     # Letters
 
     def check_letters(self) -> None:
-        """Report quoted strings whose letter case the document leaves open or contradicts."""
-        open_case: list[CharVal] = []
-        for literal in self.reader.literals.values():
-            if literal.case_sensitive or not _has_letters(literal):
-                continue
-            if literal.case_marked:
-                self._report_folded(literal, f'%i"{literal.text}"')
-            else:
-                open_case.append(literal)
-        if self.reader.profile.profile.case == "exact" or not open_case:
-            return
-        comments = list(self._comments())
-        reported = self._report_other_spellings(open_case, [*comments, *self._prose("letters")])
-        reported |= self._report_folded_by_comments(open_case)
-        if not any(says_exact(comment.text) for comment in comments):
-            self._report_open_case([literal for literal in open_case if literal.span not in reported])
+        """Report quoted strings that the document shows only in other letters (W417)."""
+        literals = [
+            literal
+            for literal in self.reader.literals.values()
+            if not literal.case_sensitive and _has_letters(literal)
+        ]
+        if self.reader.profile.profile.case != "exact" and literals:
+            self._report_other_spellings(literals, [*self._comments(), *self._prose("letters")])
 
-    def _report_other_spellings(self, literals: list[CharVal], statements: Iterable[_Statement]) -> set[Span]:
-        """Report strings that the document shows only in other letters (W417), and return their places."""
+    def _report_other_spellings(self, literals: list[CharVal], statements: Iterable[_Statement]) -> None:
         shown: dict[str, dict[str, tuple[str, Span]]] = {}
         for statement in statements:
             for word, form in shown_words(statement.text):
                 shown.setdefault(word.lower(), {}).setdefault(word, (form, statement.span))
-        places: set[Span] = set()
         for literal in literals:
             spellings = shown.get(literal.text.lower(), {})
             if not spellings or literal.text in spellings:
                 continue
             form, span = next(iter(spellings.values()))
-            places.add(literal.span)
             self.diagnostics.warning(
                 "W417",
                 literal.span,
-                f'"{literal.text}" is matched exactly, but {span.source.path}:{span.line} shows it as '
-                f"{quoted(form)}",
+                f'"{literal.text}" is written so, but {span.source.path}:{span.line} shows it as {quoted(form)}',
                 'write %s"…" with the right letters in an erratum, or case = "exact" in '
                 f"{self.profile_path} if the rule is right",
             )
-        return places
-
-    def _report_folded_by_comments(self, literals: list[CharVal]) -> set[Span]:
-        """Report strings whose rule is called case-insensitive (E426), and return their places."""
-        left = {literal.span for literal in literals}
-        places: set[Span] = set()
-        for rule in self.grammar.rules:
-            words = says_folded(self.reader.comment(rule))
-            inside = [found for found in strings(rule.definition) if found.span in left] if words else []
-            if inside:
-                self._report_folded(inside[0], f"'{words}'")
-                places.update(literal.span for literal in inside)
-        return places
-
-    def _report_folded(self, literal: CharVal, statement: str) -> None:
-        self.diagnostics.error(
-            "E426",
-            literal.span,
-            f"{statement} accepts letters of either case, but the generated code accepts and writes only "
-            f'"{literal.text}"',
-            f'specwire cannot express case-insensitive strings: write %s"{literal.text}" in an erratum to '
-            "accept only these letters",
-        )
-
-    def _report_open_case(self, literals: list[CharVal]) -> None:
-        """Report, once for all, strings whose case nothing states (W418)."""
-        if not literals:
-            return
-        first = min(literals, key=lambda literal: (literal.span.line, literal.span.column))
-        more = len(literals) - 1
-        rest = f"; the same is true of {more} more string{'s' if more > 1 else ''}" if more else ""
-        self.diagnostics.warning(
-            "W418",
-            first.span,
-            f'"{first.text}" is matched exactly, but RFC 5234 also accepts "{first.text.swapcase()}"{rest}',
-            f'write case = "exact" in {self.profile_path} if the letters are meant as spelt; specwire '
-            "cannot express case-insensitive strings",
-        )
 
     # Fixed values, sizes and frames
 

@@ -1,5 +1,5 @@
-"""Fields of a run that follow from others: counters, checksums, and values before a trailer of
-fixed size.
+"""Fields of a run that follow from others: options, counters, checksums, and values before a trailer
+of fixed size.
 
 The profile says which fields a number counts (`counts`) or covers (`over`). They stand in the same
 frame or rule; those that a number counts are adjacent and follow it. A value of open length that
@@ -9,36 +9,26 @@ only fields of fixed size follow ends where these begin.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from msgspec import structs
 
 from specwire.generator import ir
 from specwire.generator.abnf.syntax import Reference, Rule
-from specwire.generator.diagnostics import Span
 from specwire.generator.ir.names import fold, snake_case
-from specwire.generator.profile.tables import NOTHING_SAID, LoadedProfile, TypeHint
+from specwire.generator.passes.layouts import fixed_octets
+from specwire.generator.passes.options import settle_options
+from specwire.generator.passes.reading import HintSource
+from specwire.generator.profile.tables import NOTHING_SAID, BitTable, TypeHint
 from specwire.generator.support.checksums import ALGORITHMS, OCTETS
 
 ALL = "*"
 """In place of the fields that a number counts: all after it."""
 
 
-class HintSource(Protocol):
-    """Part of the reader of types that this pass uses."""
-
-    @property
-    def profile(self) -> LoadedProfile: ...
-
-    def hint(self, rule: Rule | Reference | None, message: Rule | None = None) -> TypeHint: ...
-
-    def fault(self, code: str, span: Span, message: str, help: str) -> None: ...
-
-
 def derive_fields(reader: HintSource, fields: Sequence[ir.Field], rule: Rule) -> tuple[ir.Field, ...]:
-    """Return the fields of a run with counters and checksums, and with the ends that follow from
-    them."""
-    run = _Run(reader, list(fields), rule)
+    """Return the fields of a run with options, counters and checksums, and with the ends that follow
+    from them."""
+    run = _Run(reader, settle_options(reader, fields, rule), rule)
     run.counters()
     run.checksums()
     run.trailer()
@@ -53,10 +43,15 @@ class _Run:
         self.fields = fields
         self.rule = rule
 
-    def hint(self, field: ir.Field) -> TypeHint:
+    def hint(self, field: ir.Field) -> TypeHint | BitTable:
+        """Return what the profile says about a field."""
         if field.rule is None:
             return NOTHING_SAID
-        return self.reader.hint(Reference(field.rule, None, self.rule.name_span))
+        hint = self.reader.hint(Reference(field.rule, None, self.rule.name_span))
+        if not isinstance(field.type, ir.BitType):
+            return hint
+        shift = field.type.shift
+        return next((table for _, at, table in hint.bit_tables() if at == shift), NOTHING_SAID)
 
     def retype(self, position: int, type: ir.Type) -> None:
         self.fields[position] = structs.replace(self.fields[position], type=type)
@@ -88,7 +83,13 @@ class _Run:
                 continue
             self._counter(position, number, names, hint)
 
-    def _counter(self, position: int, number: ir.CountType, names: Sequence[str], hint: TypeHint) -> None:
+    def _counter(
+        self,
+        position: int,
+        number: ir.CountType | ir.BitType,
+        names: Sequence[str],
+        hint: TypeHint | BitTable,
+    ) -> None:
         field = self.fields[position]
         found = self._named(field, names, position + 1)
         if not found:
@@ -111,6 +112,14 @@ class _Run:
                 "specwire cannot express a number that counts a size or padding up to a multiple, or that may be absent",
             )
             return
+        if self._crosses_option(position, found):
+            self.fault(
+                field,
+                f"'{field.name}' counts fields of an option of which it is no part, or only some of them",
+                "a number that counts one optional value belongs to the same option; one that counts several "
+                "fields must count whole options",
+            )
+            return
         if self._overlaps(counted):
             self.fault(
                 field,
@@ -121,6 +130,15 @@ class _Run:
         self.retype(position, ir.CounterType(number, counted, hint.plus))
         if len(found) == 1:
             self._count_itself(found[0], octets=hint.counting == "octets")
+
+    def _crosses_option(self, position: int, found: Sequence[int]) -> bool:
+        """Whether a counter counts a part of an option, or is a part of one that it counts."""
+        own = self.fields[position].option
+        options = {self.fields[at].option for at in found} - {own}
+        if len(found) == 1 or own is not None:
+            return bool(options)
+        outside = {field.option for at, field in enumerate(self.fields) if at not in found}
+        return bool(options & outside)
 
     def _overlaps(self, names: Sequence[str]) -> bool:
         """Whether another counter counts some but not all of the fields, or the same ones."""
@@ -136,10 +154,14 @@ class _Run:
         """Give an open value that is counted alone the length or the count of its counter."""
         type = self.fields[position].type
         match type:
-            case ir.TextType(length=ir.Length(kind="rest")) | ir.OctetsType(length=ir.Length(kind="rest")):
+            case ir.TextType(length=ir.Length(kind="rest" | "run" | "until")):
+                self.retype(position, structs.replace(type, length=ir.Length("counted")))
+            case ir.OctetsType(length=ir.Length(kind="rest")):
                 self.retype(position, structs.replace(type, length=ir.Length("counted")))
             case ir.ListType(count_octets=0) | ir.PairsType(count_octets=0) if not octets:
-                self.retype(position, structs.replace(type, counted=True))
+                self.retype(position, structs.replace(type, counted=True, until=""))
+            case ir.ListType(count_octets=0) | ir.PairsType(count_octets=0):
+                self.retype(position, structs.replace(type, until=""))
 
     def _named(self, field: ir.Field, names: Sequence[str], start: int) -> list[int]:
         """Return the positions of fields from `start` on, in order; none after E431."""
@@ -170,7 +192,7 @@ class _Run:
         """Turn each number with a checksum algorithm into a checksum."""
         for position, field in enumerate(self.fields):
             hint = self.hint(field)
-            if hint.checksum is None:
+            if not isinstance(hint, TypeHint) or hint.checksum is None:
                 continue
             if not isinstance(field.type, ir.IntegerType) or field.type.signed:
                 self.fault(
@@ -186,7 +208,11 @@ class _Run:
                     f"write {', '.join(sorted(ALGORITHMS))}, or module:function",
                 )
                 continue
-            if field.optional or any(isinstance(other.type, ir.SizeType) for other in self.fields):
+            if (
+                field.optional
+                or field.option
+                or any(isinstance(other.type, ir.SizeType) for other in self.fields)
+            ):
                 self.fault(
                     field,
                     f"'{field.name}' cannot be a checksum: it is optional, or '{self.rule}' has a size",
@@ -244,7 +270,9 @@ class _Run:
                 case _:
                     continue
             behind = self._behind(position)
-            sizes = [_fixed(other.type) for other in behind if not other.optional]
+            sizes = [
+                fixed_octets(other.type) for other in behind if not other.optional and other.option is None
+            ]
             if field.optional or len(sizes) < len(behind) or not behind:
                 continue
             if None not in sizes:
@@ -271,29 +299,13 @@ def _is_uncountable(type: ir.Type) -> bool:
     return isinstance(type, ir.SizeType) or (isinstance(type, ir.PaddingType) and bool(type.multiple))
 
 
-def _count(type: ir.Type) -> ir.CountType | None:
+def _count(type: ir.Type) -> ir.CountType | ir.BitType | None:
     """Return a type that can count; None for any other."""
     match type:
+        case ir.BitType(boolean=False):
+            return type
         case ir.IntegerType(signed=False, bitmask=False, enum=None):
             return type
         case ir.VarintType(signed=None) | ir.DigitsType(signed=False):
             return type
-    return None
-
-
-def _fixed(type: ir.Type) -> int | None:
-    """Return the number of octets of a type if it is fixed."""
-    match type:
-        case ir.ConstantType():
-            return len(type.octets)
-        case ir.IntegerType(octets=octets) | ir.FloatType(octets=octets) | ir.BooleanType(octets=octets):
-            return octets
-        case ir.PaddingType(octets=octets, multiple=0):
-            return octets
-        case ir.ChecksumType(number=number):
-            return number.octets
-        case ir.UuidType():
-            return 16
-        case ir.TextType(length=length) | ir.OctetsType(length=length):
-            return length.octets if length.kind == "fixed" else None
     return None

@@ -45,6 +45,7 @@ def says_type(hint: TypeHint) -> bool:
         or hint.signed is not None
         or hint.checksum is not None
         or bool(hint.counts)
+        or bool(hint.bits)
     )
 
 

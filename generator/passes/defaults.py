@@ -45,6 +45,16 @@ def read_default(
             ):
                 raise Misfit("the field cannot hold that number")
             return number
+        case ir.BitType(boolean=True), bool():
+            return value
+        case ir.BitType(width=width, enum=enum, boolean=False), int() | str() if not isinstance(value, bool):
+            members = dict(enums[enum].members) if enum else {}
+            number = members.get(constant_name(value)) if isinstance(value, str) else value
+            if number is None or not 0 <= number < 2**width:
+                raise Misfit("the bits cannot hold that value")
+            return number
+        case ir.PresentType(), bool():
+            return value
         case ir.FloatType(), int() | float() if not isinstance(value, bool):
             return float(value)
         case ir.BooleanType(), bool():

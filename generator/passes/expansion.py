@@ -130,6 +130,7 @@ class _Counter:
     def _of_rule(self, rule: Rule) -> _Size:
         name = str(rule)
         if name not in self._rules:
+            self._rules[name] = _Size(1)  # for a rule that contains itself
             opaque = self._types.get(fold(rule.name)) in OPAQUE
             one = opaque and self._octets.extent(rule.definition) is not None
             self._rules[name] = _Size(1) if one else self._count(rule.definition)

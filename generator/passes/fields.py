@@ -27,13 +27,15 @@ from specwire.generator.abnf.syntax import (
     Repetition,
     Rule,
 )
-from specwire.generator.ir.names import attribute, constant_name, snake_case
+from specwire.generator.ir.names import attribute, constant_name, fold, snake_case
+from specwire.generator.passes.bits import read_bits
 from specwire.generator.passes.counters import ALL
 from specwire.generator.passes.defaults import Misfit, read_default
-from specwire.generator.passes.delimited import end_texts
+from specwire.generator.passes.delimited import end_values
+from specwire.generator.passes.grammar import references
 from specwire.generator.passes.layouts import ChoiceLayout, FieldsLayout, ValueLayout, words_of
-from specwire.generator.passes.runs import Group, group_elements
-from specwire.generator.profile.tables import NOTHING_SAID, MessageTable, TypeHint
+from specwire.generator.passes.runs import Group, flat, group_elements
+from specwire.generator.profile.tables import NOTHING_SAID, MessageTable, PresenceTable, TypeHint
 
 if TYPE_CHECKING:
     from specwire.generator.passes.types import TypeReader
@@ -50,6 +52,10 @@ class FieldReader:
         self.rule = rule
         self.table = table
         self.literals = 0
+        self.options = 0
+        """Number of options with a condition."""
+        self.conditional = False
+        """The fields that are read belong to an option."""
 
     def run(self, items: Sequence[Element]) -> Iterator[ir.Field]:
         """Yield the fields of a run; rules that are runs themselves are expanded.
@@ -58,20 +64,24 @@ class FieldReader:
         `specwire.generator.passes.field_names.distinct` shortens it.
         """
         groups = list(group_elements(self.reader, items))
-        last = len(groups)
-        yield from end_texts(
+        trailing = len(groups)
+        while trailing and groups[trailing - 1].kind == "optional":
+            trailing -= 1
+        last = len(groups) - 1
+        yield from end_values(
             field
-            for number, group in enumerate(groups, start=1)
-            for field in self._group(group, last=number == last)
+            for number, group in enumerate(groups)
+            for field in self._group(group, last=number == last, trailing=number >= trailing)
         )
 
-    def _group(self, group: Group, *, last: bool) -> Iterator[ir.Field]:
+    def _group(self, group: Group, *, last: bool, trailing: bool) -> Iterator[ir.Field]:
         match group:
             case Group(kind="word", elements=(length, CharVal(text=text))):
                 width = len(length.values) if isinstance(length, NumVal) else self.reader.width(length) or 1
                 octets = len(text).to_bytes(width, "big") + text.encode()
                 self.reader.note_literals(group.elements[1])
-                yield self._constant(ir.ConstantType(octets.hex(), text))
+                folded = self.reader.octets.is_folded(group.elements[1])
+                yield self._constant(ir.ConstantType(octets.hex(), text, folded=folded))
             case Group(kind="counted", elements=(head, Repetition() as repetition)):
                 yield from self._counted(head, repetition)
             case Group(kind="length", elements=(head, Reference() as value)):
@@ -83,7 +93,7 @@ class FieldReader:
             ):
                 yield self._field("size", type, None, NOTHING_SAID)
             case Group(kind="optional", elements=(Option() as option,)):
-                yield from self._optional(option)
+                yield from self._optional(option, trailing=trailing)
             case Group(elements=(Reference() as item,)):
                 yield from self._named(item, last=last)
             case Group(elements=(item, *_)):
@@ -135,27 +145,73 @@ class FieldReader:
             type = ir.CounterType(prefix[1], (ALL,))
         yield self._field(hint.name or item.name, type, rule, hint)
 
-    def _optional(self, option: Option) -> Iterator[ir.Field]:
+    def _optional(self, option: Option, *, trailing: bool) -> Iterator[ir.Field]:
+        """Yield the fields of an option: a single value at the end of a frame, or fields with a condition.
+
+        `specwire.generator.passes.options` finds the condition.
+        """
+        outer, self.conditional = self.conditional, True
         fields = list(self.run((option.element,)))
+        self.conditional = outer
         values = [field for field in fields if not field.optional]
-        if len(values) != 1 or values[0].implied:
+        condition = self._condition(option.element)
+        single = len(values) == 1 and not values[0].implied and values[0].option is None
+        if trailing and single and condition is None:
+            for field in fields:
+                yield msgspec.structs.replace(
+                    field, optional=True, nullable=True, required=False, default=None
+                )
+            return
+        if not fields or any(field.optional or field.option for field in fields):
             self.reader.fault(
                 "E405",
                 option.span,
-                f"'{self.rule}' has an option in a frame that is not a single value",
-                "specwire can express optional values only at the end of a frame, each in its own "
-                "brackets: '[ a [ b ] ]'",
+                f"'{self.rule}' has an option inside another option in the middle of a frame",
+                "write the inner option after the outer one, or move both to a rule of a list or of alternatives",
             )
             return
+        yield from self._conditional(fields, condition or ir.Option("left"), option.element)
+
+    def _conditional(
+        self, fields: Sequence[ir.Field], condition: ir.Option, element: Element
+    ) -> Iterator[ir.Field]:
+        """Yield fields that are present only under a condition; constants alone give a boolean."""
+        self.options += 1
+        option = msgspec.structs.replace(condition, number=self.options)
+        if all(field.implied for field in fields):
+            name = element.name if isinstance(element, Reference) else _words(fields)
+            told = self._field(name, ir.PresentType(), None, NOTHING_SAID)
+            yield msgspec.structs.replace(told, option=option)
         for field in fields:
-            yield msgspec.structs.replace(field, optional=True, nullable=True, required=False, default=None)
+            if field.implied:
+                yield msgspec.structs.replace(field, option=option)
+            else:
+                yield msgspec.structs.replace(
+                    field, option=option, nullable=True, required=False, default=None
+                )
+
+    def _condition(self, element: Element) -> ir.Option | None:
+        """Return the condition that the profile states for an element or for a rule in it."""
+        for use in (element,) if isinstance(element, Reference) else references(element):
+            said = self.reader.hint(use).presence
+            if isinstance(said, PresenceTable):
+                return ir.Option("number", field=said.field, mask=said.mask, values=tuple(said.values))
+            if isinstance(said, str) and fold(said) in self.reader.bit_names:
+                return ir.Option("number", field=said)
+        return None
 
     def stack(
-        self, rule: Rule | None, repetition: Repetition, presence: ir.Presence, letter: ir.Letter = None
+        self,
+        rule: Rule | None,
+        repetition: Repetition,
+        presence: ir.Presence,
+        delimiter: bytes,
+        letter: ir.Letter = None,
     ) -> ir.Stack:
         """Return the part for ``*identity delimiter``: one field with all frames up to the delimiter."""
         name = rule.name if rule else str(repetition.element)
-        return ir.Stack(name, self._tuple(name, rule, repetition), presence, letter)
+        field = self._tuple(name, rule, repetition)
+        return ir.Stack(name, field, presence, letter, delimiter.hex())
 
     def rest(self, rule: Rule | None, repetition: Repetition) -> ir.Field:
         """Return the field for ``*more``: a tuple of all remaining frames.
@@ -191,10 +247,25 @@ class FieldReader:
             else:
                 self._no_value(item)
             return
-        found = self.reader.layout(rule)
+        condition = self._condition(item)
+        if condition is not None and not self.conditional:
+            self.conditional = True
+            yield from self._conditional(list(self._named(item, last=last)), condition, item)
+            self.conditional = False
+            return
         hint = self.reader.hint(rule, self.rule)
+        if hint.bits:
+            yield from self._bits(rule, hint)
+            return
+        found = self.reader.layout(rule)
         name = hint.name or rule.name
-        if isinstance(found, FieldsLayout):
+        if enclosing := self.reader.enclosing(rule):
+            yield self._field(name, enclosing, rule, hint)
+        elif isinstance(found, FieldsLayout) and str(rule) in self.reader.recursive:
+            record = self.reader.record(rule.name, found.items, rule)
+            if record is not None:
+                yield self._field(name, record, rule, hint)
+        elif isinstance(found, FieldsLayout):
             yield from self._opened(rule, found, hint, last=last)
         elif isinstance(found, ValueLayout):
             yield self._field(name, found.type, rule, hint, sentinels=found.sentinels)
@@ -203,12 +274,22 @@ class FieldReader:
             if union is not None:
                 yield self._field(name, union, rule, hint)
 
+    def _bits(self, rule: Rule, hint: TypeHint) -> Iterator[ir.Field]:
+        """Yield the fields of the bits of an integer."""
+        for bits in read_bits(self.reader, rule, hint):
+            said = TypeHint(default=bits.table.default, unit=bits.table.unit, doc=bits.table.doc or "")
+            field = self._field(bits.name, bits.type, rule, said)
+            yield msgspec.structs.replace(field, name=f"{snake_case(rule.name)}/{field.name}")
+
     def _opened(self, rule: Rule, found: FieldsLayout, hint: TypeHint, *, last: bool) -> Iterator[ir.Field]:
         """Yield the fields of a rule in place of its name.
 
         If a size in the rule does not cover all the rest of the frame, yield a record.
         """
-        fields = list(FieldReader(self.reader, self.rule, self.table).run(found.items))
+        inner = FieldReader(self.reader, self.rule, self.table)
+        inner.options, inner.conditional = self.options, self.conditional
+        fields = list(inner.run(found.items))
+        self.options = inner.options
         if not last and any(isinstance(field.type, ir.SizeType) for field in fields):
             record = self.reader.record(rule.name, found.items, rule)
             if record is not None:
@@ -249,6 +330,10 @@ class FieldReader:
             hint = self.reader.hint(target, self.rule)
             yield self._field(hint.name or target.name, layout.type, target, hint)
             return
+        if layout is not None and isinstance(body, Concatenation) and (named := self._name_of(body)):
+            name, target = named
+            yield self._field(name, layout.type, target, NOTHING_SAID)
+            return
         name = "value"
         type = layout.type if layout else None
         if type is None and isinstance(item, Alternation):
@@ -259,6 +344,23 @@ class FieldReader:
         if type is not None:
             self._assume_name(item, name)
             yield self._field(name, type, None, NOTHING_SAID)
+
+    def _name_of(self, group: Concatenation) -> tuple[str, Rule] | None:
+        """Return the name of the values of a repeated group: that of its only value, or of a name and a value.
+
+        ``*(SP key)`` is ``key``; ``*(header-name ":" header-value CRLF)`` is ``header``.
+        """
+        rules = [
+            rule
+            for item in flat(group.items)
+            if isinstance(item, Reference) and self.reader.octets.constant(item) is None
+            if (rule := self.reader.grammar.find(item))
+        ]
+        if len(rules) == 1:
+            return self.reader.hint(rules[0], self.rule).name or rules[0].name, rules[0]
+        if len(rules) == 2 and (stem := re.sub(r"[-_](?:name|key)\Z", "", rules[0].name)) != rules[0].name:
+            return stem, rules[0]
+        return None
 
     def _constant(self, type: ir.ConstantType, doc: str = "") -> ir.Field:
         self.literals += 1
@@ -375,6 +477,14 @@ class FieldReader:
             value = self._default(self.table.defaults[part.name], field.type, None, part.name, many=many)
             changes |= {"default": value, "required": False}
         return msgspec.structs.replace(field, **changes)
+
+
+def _words(fields: Iterable[ir.Field]) -> str:
+    """Return a name for constants that are present or not: the letters of the first text."""
+    for field in fields:
+        if isinstance(field.type, ir.ConstantType) and (field.type.text or "").strip():
+            return re.sub(r"[^a-z0-9]+", "-", (field.type.text or "").lower()).strip("-") or "option"
+    return "option"
 
 
 def _prefixed(type: ir.Type, width: int, number: ir.CountType | None) -> ir.Type | None:

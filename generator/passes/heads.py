@@ -53,7 +53,7 @@ def find_heads(fields: Sequence[ir.Field]) -> tuple[Head, ...]:
     """Return the heads of a frame with these fields, one for each form of a size in it."""
     heads = [_Growing([], 0)]
     for field in fields:
-        if field.optional:
+        if field.optional or field.option is not None:
             return tuple(head.head() for head in heads)
         if isinstance(field.type, ir.SizeType):
             if len(heads) * len(field.type.forms) > MAX_HEADS:
@@ -75,6 +75,8 @@ def _fixed(type: ir.Type) -> tuple[tuple[str, ...], int] | None:
             return _pairs(octets[: 2 * MAX_HEAD_OCTETS]), max(0, len(octets) // 2 - MAX_HEAD_OCTETS)
         case ir.IntegerType(octets=octets) | ir.PaddingType(octets=octets, multiple=0):
             return (), octets
+        case ir.BitType(octets=octets, shift=shift):
+            return (), 0 if shift else octets
         case ir.OctetsType(length=length) | ir.TextType(length=length) if length.kind == "fixed":
             return (), length.octets
     return None

@@ -103,8 +103,10 @@ class MessageReader:
         self, rule: Rule, slot: Slot, repetition: Repetition, following: Slot | None, fields: FieldReader
     ) -> ir.Stack | ir.Rest:
         """Return the part of ``*identity delimiter``, or else of all remaining frames."""
-        if following is not None and not following.optional and self._is_delimiter(following.element):
-            return fields.stack(None, repetition, ir.Always())
+        if following is not None and not following.optional:
+            delimiter = self._delimiter(following.element)
+            if delimiter is not None:
+                return fields.stack(None, repetition, ir.Always(), delimiter)
         if following is not None:
             empty = self.reader.octets.constant(following.element) == b""
             self._unsupported(
@@ -130,7 +132,7 @@ class MessageReader:
             letter = table.letter.get(element.name)
             stack = self._stack(target.definition) if target else None
             if target and stack:
-                yield fields.stack(target, stack, presence, letter)
+                yield fields.stack(target, stack[0], presence, stack[1], letter)
             else:
                 yield ir.Frame(
                     element.name, tuple(self._frame(element, target, rule, fields)), presence, letter
@@ -219,17 +221,18 @@ class MessageReader:
             target is not None and target is not rule and self._is_frame_rule(target)
         )
 
-    def _stack(self, definition: Element) -> Repetition | None:
-        """Return ``*identity`` of a rule ``*identity delimiter``, None for any other."""
+    def _stack(self, definition: Element) -> tuple[Repetition, bytes] | None:
+        """Return ``*identity`` and the delimiter of a rule ``*identity delimiter``, None for any other."""
         match definition:
-            case Concatenation(items=(Repetition() as repetition, Reference() as delimiter)) if (
-                self._is_frame(repetition) and self._is_delimiter(delimiter)
-            ):
-                return repetition
+            case Concatenation(items=(Repetition() as repetition, Reference() as last)):
+                delimiter = self._delimiter(last)
+                if delimiter is not None and self._is_frame(repetition):
+                    return repetition, delimiter
         return None
 
-    def _is_delimiter(self, element: Element) -> bool:
-        return self.reader.octets.constant(element) == b"" and self._is_frame(element)
+    def _delimiter(self, element: Element) -> bytes | None:
+        """Return the octets of a frame that is always the same; None for any other element."""
+        return self.reader.octets.constant(element) if self._is_frame(element) else None
 
     def _unsupported(self, rule: Rule, slot: Slot, what: str, help: str = "") -> None:
         self.reader.fault(

@@ -50,7 +50,7 @@ def is_open(type: ir.Type) -> bool:
         case ir.TextType(length=length) | ir.OctetsType(length=length):
             return length.kind == "rest" and not length.octets
         case ir.ListType(count_octets=count) | ir.PairsType(count_octets=count):
-            return count == 0 and not type.counted
+            return count == 0 and not type.counted and not type.until
         case ir.RecordType(fields=fields):
             return not ends(fields)
         case ir.UnionType(options=options):
@@ -78,6 +78,8 @@ def ends(fields: Iterable[ir.Field]) -> bool:
                     return False
         if (is_open(field.type) and field.name not in counted) or field.optional:
             return False
+        if field.option is not None and field.option.kind == "left":
+            return False
     return True
 
 
@@ -88,6 +90,10 @@ def least_octets(type: ir.Type) -> int:
             return len(constant.octets)
         case ir.IntegerType(octets=octets) | ir.PaddingType(octets=octets):
             return octets
+        case ir.BitType(octets=octets, shift=shift):
+            return 0 if shift else octets
+        case ir.EnclosingType():
+            return 1
         case ir.FloatType(octets=octets) | ir.BooleanType(octets=octets):
             return octets
         case ir.VarintType():
@@ -103,13 +109,38 @@ def least_octets(type: ir.Type) -> int:
         case ir.OctetsType(length=length, minimum=minimum):
             return minimum + (length.octets if length.kind == "prefix" else 0)
         case ir.ListType(count_octets=count, element=element, minimum=minimum):
-            return count + minimum * least_octets(element)
+            around = (len(type.before) + len(type.after)) // 2
+            return count + minimum * (least_octets(element) + around)
         case ir.PairsType(count_octets=count):
             return count
         case ir.SizeType(forms=forms):
             return min(len(form.tag) // 2 + form.octets for form in forms)
         case ir.RecordType(fields=fields):
-            return sum(least_octets(field.type) for field in fields if not field.optional)
+            return sum(
+                least_octets(field.type) for field in fields if not field.optional and not field.option
+            )
         case ir.UnionType(options=options):
             return min(map(least_octets, options))
     return 0
+
+
+def fixed_octets(type: ir.Type) -> int | None:
+    """Return the number of octets of a value if it is always the same; those of bits with the lowest."""
+    match type:
+        case ir.ConstantType():
+            return len(type.octets)
+        case ir.IntegerType(octets=octets) | ir.FloatType(octets=octets) | ir.BooleanType(octets=octets):
+            return octets
+        case ir.BitType(octets=octets, shift=shift):
+            return 0 if shift else octets
+        case ir.PaddingType(octets=octets, multiple=0):
+            return octets
+        case ir.CounterType(number=number) | ir.ChecksumType(number=number):
+            return fixed_octets(number)
+        case ir.DigitsType(minimum=minimum, maximum=maximum, signed=False) if minimum == maximum:
+            return minimum
+        case ir.UuidType():
+            return 16
+        case ir.TextType(length=length) | ir.OctetsType(length=length):
+            return length.octets if length.kind == "fixed" else None
+    return None

@@ -1,6 +1,7 @@
-"""Checks that the rules of messages end: no recursion, bounded depth, bounded numbers.
+"""Checks that the rules of messages end: bounded depth, bounded numbers, no endless recursion.
 
-A rule that contains itself has no layout (E412). Rules nested deeper than
+A rule may contain itself if it ends and does not begin with itself; otherwise it has no layout
+(E412). Rules nested deeper than
 `specwire.generator.passes.octets.MAX_DEPTH` levels are errors (E413), and so are values that are
 not octets (E422) and counts that no message can hold (E414). The walk uses an explicit stack, so
 the length of a chain of rules is not limited. It runs before any layout is read, so later passes
@@ -9,7 +10,7 @@ can follow rules by recursion.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import islice
 
 from specwire.generator.abnf.syntax import (
@@ -24,6 +25,7 @@ from specwire.generator.abnf.syntax import (
 from specwire.generator.diagnostics import Diagnostics
 from specwire.generator.passes.grammar import Grammar, references
 from specwire.generator.passes.octets import MAX_DEPTH, Octets
+from specwire.generator.passes.recursion import unsound_rules
 
 MAX_REPEAT = 2**31 - 1
 """Maximum number of octets or elements of a value on the wire."""
@@ -35,8 +37,9 @@ def check_nesting(grammar: Grammar, messages: Sequence[Rule], diagnostics: Diagn
     """Report rules of messages with recursion, too deep nesting, or values or counts that are too large."""
     depths: dict[str, int] = {}
     octets = Octets(grammar)
+    unsound = unsound_rules(grammar)
     for message in messages:
-        _walk(octets, message, depths, diagnostics)
+        _walk(octets, message, depths, unsound, diagnostics)
         if depths[str(message)] > MAX_DEPTH:
             diagnostics.error(
                 "E413",
@@ -47,7 +50,9 @@ def check_nesting(grammar: Grammar, messages: Sequence[Rule], diagnostics: Diagn
             )
 
 
-def _walk(octets: Octets, root: Rule, depths: dict[str, int], diagnostics: Diagnostics) -> None:
+def _walk(
+    octets: Octets, root: Rule, depths: dict[str, int], unsound: Collection[str], diagnostics: Diagnostics
+) -> None:
     """Fill in `depths` for `root` and all rules below it, each rule after those that it uses."""
     grammar = octets.grammar
     path: dict[str, int] = {}
@@ -67,7 +72,7 @@ def _walk(octets: Octets, root: Rule, depths: dict[str, int], diagnostics: Diagn
             _check_numbers(rule.definition, rule, diagnostics)
             inside = _parts(grammar, rule)
             for found in inside:
-                if str(found) in path:
+                if str(found) in path and str(found) in unsound:
                     _report_cycle(found, [*islice(path, path[str(found)], None)], diagnostics)
             pending.extend((found, False) for found in reversed(inside))
 
@@ -78,8 +83,8 @@ def _report_cycle(rule: Rule, names: list[str], diagnostics: Diagnostics) -> Non
         "E412",
         rule.name_span,
         f"rule '{rule}' contains itself: {' -> '.join([*shown, str(rule)])}",
-        "specwire cannot express recursive messages; if the rule only repeats an element, write it with "
-        "'*' in an erratum",
+        "a rule that contains itself must have an alternative that does not, and begin with something else; if "
+        "it only repeats an element, write it with '*' in an erratum",
     )
 
 

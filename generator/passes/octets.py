@@ -94,6 +94,21 @@ class Octets:
         return None
 
     @_asked_once
+    def is_folded(self, element: Element) -> bool:
+        """Whether an element is a constant whose letters may be of either case (RFC 5234, section 2.3)."""
+        match element:
+            case CharVal(text=text, case_sensitive=case_sensitive):
+                sensitive = case_sensitive or (self.exact and not element.case_marked)
+                return not sensitive and text.lower() != text.upper()
+            case Repetition(element=inner):
+                return self._inside(self.is_folded, inner, False)
+            case Concatenation(items=items) | Alternation(items=items):
+                return any(self._inside(self.is_folded, item, False) for item in items)
+            case Reference():
+                return self._follow("folded", self.is_folded, element, False)
+        return False
+
+    @_asked_once
     def count(self, element: Element) -> int | None:
         """Return n if the element is n arbitrary octets (``4OCTET``, or an alias of it), else None."""
         match element:

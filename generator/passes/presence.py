@@ -20,6 +20,7 @@ from specwire.generator.abnf.syntax import Alternation, Concatenation, Element, 
 from specwire.generator.ir.names import constant_name, fold
 from specwire.generator.passes.grammar import references
 from specwire.generator.passes.types import TypeReader
+from specwire.generator.profile.tables import PresenceTable
 
 STEM = 4
 """Minimum number of first letters that the names of a flag and of its part share, if they differ."""
@@ -89,9 +90,14 @@ def name_announced(flags: Flags, messages: Sequence[ir.Message]) -> tuple[ir.Fla
 
 
 def _flag_names(rule: Rule, reader: TypeReader) -> list[str]:
-    declared = reader.hint(rule).presence
-    if declared:
-        return [name.lower() for name in ([declared] if isinstance(declared, str) else declared)]
+    hint = reader.hint(rule)
+    if (
+        isinstance(hint.presence, PresenceTable)
+        or {fold(name) for name in hint.flag_rules} & reader.bit_names
+    ):
+        return []
+    if hint.flag_rules:
+        return [name.lower() for name in hint.flag_rules]
     flag = f"flag-{rule.name.lower()}"
     return [flag] if reader.grammar.rule(flag) else []
 

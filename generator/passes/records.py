@@ -13,6 +13,7 @@ from specwire.generator.passes.agreement import check_run
 from specwire.generator.passes.counters import derive_fields
 from specwire.generator.passes.field_names import distinct
 from specwire.generator.passes.fields import FieldReader
+from specwire.generator.passes.firsts import first_octets
 from specwire.generator.passes.layouts import words_of
 from specwire.generator.profile.tables import MessageTable
 
@@ -59,37 +60,52 @@ def read_union(reader: TypeReader, name: str, element: Alternation) -> ir.UnionT
         if record is None:
             return None
         options.append(record)
-    heads = [_head(option) for option in options]
-    alike = _alike(heads)
+    folded = any(_is_folded(option) for option in options)
+    heads = [_head(option).lower() if folded else _head(option) for option in options]
+    alike = _alike(options, heads)
     if alike is not None:
         one, other = options[alike[0]].name, options[alike[1]].name
         reader.diagnostics.error(
             "E419",
             element.span,
             f"alternatives '{one}' and '{other}' of '{name}' cannot be distinguished",
-            "specwire can express alternatives only if each begins with a constant, and no constant "
-            "begins with another",
+            "specwire can express alternatives only if each begins with a constant that no other can begin with",
         )
         return None
     shortest = min(map(len, heads))
     tags = [head[:shortest] for head in heads]
     tags = tags if len(set(tags)) == len(tags) else heads
-    return ir.UnionType(snake_case(name), tuple(options), tuple(tag.hex() for tag in tags))
+    return ir.UnionType(snake_case(name), tuple(options), tuple(tag.hex() for tag in tags), folded)
+
+
+def _leading(record: ir.RecordType) -> tuple[ir.ConstantType, ...]:
+    """Return the constants at the start of a record."""
+    found: list[ir.ConstantType] = []
+    for field in record.fields:
+        if not isinstance(field.type, ir.ConstantType) or field.option is not None:
+            break
+        found.append(field.type)
+    return tuple(found)
+
+
+def _is_folded(record: ir.RecordType) -> bool:
+    return any(constant.folded for constant in _leading(record))
 
 
 def _head(record: ir.RecordType) -> bytes:
-    head = b""
-    for field in record.fields:
-        if not isinstance(field.type, ir.ConstantType):
-            break
-        head += field.type.octets
-    return head
+    return b"".join(constant.octets for constant in _leading(record))
 
 
-def _alike(heads: list[bytes]) -> tuple[int, int] | None:
-    """Return the indices of the first two heads of which one begins with the other."""
+def _alike(options: list[ir.RecordType], heads: list[bytes]) -> tuple[int, int] | None:
+    """Return the indices of the first two options of which one can begin like the other."""
     for n, one in enumerate(heads):
         for m, other in enumerate(heads[:n]):
-            if one.startswith(other) or other.startswith(one):
+            longer, shorter, option = (
+                (one, other, options[m]) if len(one) > len(other) else (other, one, options[n])
+            )
+            if not longer.startswith(shorter):
+                continue
+            behind = option.fields[len(_leading(option)) :]
+            if len(longer) == len(shorter) or not behind or longer[len(shorter)] in first_octets(behind):
                 return m, n
     return None

@@ -1,8 +1,7 @@
 """Rules that contain themselves: at their left end (W208), or in every alternative (W209).
 
 ABNF allows both. But a parser that reads from the left never gets past a rule that begins with
-itself, and a rule that always contains itself matches nothing. Messages must not contain themselves
-at all: E412.
+itself, and a rule that always contains itself matches nothing. A message with such a rule is E412.
 
 Rules are followed without recursion. A rule is examined again only if one of its elements is found
 to be empty or to end, so the time is proportional to the grammar.
@@ -58,6 +57,44 @@ def check_recursion(grammar: Grammar, diagnostics: Diagnostics) -> None:
             f"rule '{rule}' never ends: every alternative leads back to it, {_shown(rule, names)}",
             "add an alternative without the rule, or write the rule in brackets: '[ ]'",
         )
+
+
+def recursive_rules(grammar: Grammar) -> frozenset[str]:
+    """Return the names of the rules on a cycle, and of rules on the way from one cycle to another."""
+    uses = {
+        str(rule): {str(t) for t in _targets(grammar, references(rule.definition))} for rule in grammar.rules
+    }
+    users: dict[str, set[str]] = {name: set() for name in uses}
+    for name, targets in uses.items():
+        for target in targets:
+            users[target].add(name)
+    return frozenset(_without_ends(_without_ends(set(uses), uses), users))
+
+
+def _without_ends(names: set[str], edges: Mapping[str, set[str]]) -> set[str]:
+    """Return the names from which edges lead on without end."""
+    left = set(names)
+    waiting = [name for name in left if not edges[name] & left]
+    sources: dict[str, list[str]] = {}
+    for name in left:
+        for target in edges[name]:
+            sources.setdefault(target, []).append(name)
+    while waiting:
+        name = waiting.pop()
+        if name in left:
+            left.remove(name)
+            waiting += [source for source in sources.get(name, ()) if not edges[source] & left]
+    return left
+
+
+def unsound_rules(grammar: Grammar) -> frozenset[str]:
+    """Return the names of the rules that never end or that begin with themselves."""
+    ending = ending_rules(grammar)
+    empty = _least(grammar, _may_be_empty, CORE_EMPTY)
+    known = _among(grammar, empty, CORE_EMPTY)
+    left = {str(rule): _targets(grammar, _left_end(rule.definition, known)) for rule in grammar.rules}
+    beginning = {name for _, names in _cycles(grammar, left) for name in names}
+    return frozenset(beginning | {str(rule) for rule in grammar.rules if str(rule) not in ending})
 
 
 def ending_rules(grammar: Grammar) -> set[str]:

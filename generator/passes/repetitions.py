@@ -14,7 +14,9 @@ from msgspec import structs
 
 from specwire.generator import ir
 from specwire.generator.abnf.syntax import Alternation, Concatenation, Element, Reference, Repetition, Rule
+from specwire.generator.passes.delimited import end_element
 from specwire.generator.passes.layouts import FieldsLayout, ValueLayout, is_open, least_octets
+from specwire.generator.passes.runs import flat
 from specwire.generator.profile.tables import TypeHint
 
 if TYPE_CHECKING:
@@ -78,6 +80,18 @@ def read_collection(
     return ValueLayout(found)
 
 
+def is_structured(reader: TypeReader, body: Element) -> bool:
+    """Whether each repetition is constants around one value, or around a name and a value.
+
+    ``*(SP key)`` is then a list, although all of it together is text.
+    """
+    opened = reader.opened(body)
+    items = tuple(flat(opened.items)) if isinstance(opened, Concatenation) else ()
+    values = [item for item in items if reader.octets.constant(item) is None]
+    named = all(isinstance(item, Reference) and reader.grammar.find(item) for item in values)
+    return named and 1 <= len(values) <= 2 and len(values) < len(items)
+
+
 def _pairs(reader: TypeReader, width: int, body: Element, hint: TypeHint) -> ir.PairsType | None:
     target = reader.grammar.find(body) if isinstance(body, Reference) else None
     entry = body.name if isinstance(body, Reference) else None
@@ -107,7 +121,9 @@ def _named_pairs(
     reader: TypeReader, width: int, items: tuple[Element, ...], entry: str | None
 ) -> ir.PairsType | None:
     """Return the types of a name and a value: two texts in place, or rules with such names."""
-    if len(items) != 2 or any(reader.octets.constant(item) is not None for item in items):
+    if any(reader.octets.constant(item) is not None for item in items):
+        return _surrounded_pairs(reader, width, items, entry)
+    if len(items) != 2:
         return None
     types = [found.type if (found := reader.value_type(item, None)) else None for item in items]
     named = all(
@@ -122,6 +138,48 @@ def _named_pairs(
     return None
 
 
+def _surrounded_pairs(
+    reader: TypeReader, width: int, items: tuple[Element, ...], entry: str | None
+) -> ir.PairsType | None:
+    """Return the types of a name and a value, by their rules' names, with constants around them."""
+    if [word for item in items for word in (_NAME, _VALUE) if _is_named(item, word)] != [_NAME, _VALUE]:
+        return None
+    record = reader.record(entry or "entry", items, None)
+    found = record and _without_constants(record)
+    match found:
+        case ((ir.Field(type=ir.TextType() as name), ir.Field(type=value)), (before, between, after)):
+            if isinstance(value, ir.TextType | ir.OctetsType) and not is_open(name) and not is_open(value):
+                return ir.PairsType(
+                    width, name, value, rule=entry, before=before, between=between, after=after
+                )
+    return None
+
+
+def _is_named(item: Element, word: re.Pattern[str]) -> bool:
+    return isinstance(item, Reference) and word.search(item.name) is not None
+
+
+def _without_constants(record: ir.RecordType) -> tuple[tuple[ir.Field, ...], tuple[str, ...]] | None:
+    """Return the values of a record, and the octets before, between and after them.
+
+    None if it has other fields than values and constants.
+    """
+    values: list[ir.Field] = []
+    octets = [""]
+    for field in record.fields:
+        if field.option or field.optional:
+            return None
+        match field.type:
+            case ir.ConstantType(hex=hex, folded=False):
+                octets[-1] += hex
+            case _ if field.implied:
+                return None
+            case _:
+                values.append(field)
+                octets.append("")
+    return tuple(values), tuple(octets)
+
+
 def _says_pairs(reader: TypeReader, rule: Rule | None) -> bool:
     return rule is not None and "name=value" in reader.comment(rule)
 
@@ -130,6 +188,14 @@ def _list(reader: TypeReader, width: int, body: Element, rule: Rule | None) -> i
     element = _element(reader, body, rule)
     if element is None:
         return None
+    before = after = ""
+    if isinstance(element, ir.RecordType):
+        element = structs.replace(element, fields=end_element(element.fields))
+        found = _without_constants(element) if isinstance(body, Concatenation) else None
+        if found is not None and len(found[0]) == 1:
+            only = found[0][0].type
+            if isinstance(only, ir.Element):
+                element, (before, after) = only, found[1]
     if is_open(element):
         reader.diagnostics.error(
             "E409",
@@ -138,7 +204,7 @@ def _list(reader: TypeReader, width: int, body: Element, rule: Rule | None) -> i
             "specwire cannot express list elements without a length before them or a constant at their end",
         )
         return None
-    if not least_octets(element):
+    if not least_octets(element) and not before and not after:
         reader.diagnostics.error(
             "E409",
             body.span,
@@ -146,13 +212,17 @@ def _list(reader: TypeReader, width: int, body: Element, rule: Rule | None) -> i
             "specwire cannot express a list whose elements may be empty: it would have no end",
         )
         return None
-    return ir.ListType(width, element)
+    return ir.ListType(width, element, before=before, after=after)
 
 
 def _element(reader: TypeReader, body: Element, rule: Rule | None) -> ir.Element | None:
     target = reader.grammar.find(body) if isinstance(body, Reference) else None
     name = target.name if target else f"{rule.name}-entry" if rule else "entry"
-    inner = reader.value_type(body, None)
+    if target is not None and (enclosing := reader.enclosing(target)):
+        return enclosing
+    inner = None if is_structured(reader, body) else reader.value_type(body, None)
+    if inner is None and target is not None and reader.hint(target).bits:
+        return reader.record(name, (body,), target)
     if inner is not None:
         if isinstance(inner.type, ir.Element):
             return inner.type

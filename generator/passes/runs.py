@@ -26,6 +26,7 @@ from specwire.generator.abnf.syntax import (
     Reference,
     Repetition,
 )
+from specwire.generator.ir.names import fold
 from specwire.generator.passes.grammar import references
 from specwire.generator.passes.layouts import FieldsLayout, ValueLayout, is_open
 from specwire.generator.passes.sizes import is_size_name, read_forms, shaped_forms
@@ -108,6 +109,9 @@ def counts(reader: TypeReader, head: Element, repetition: Repetition) -> bool:
     if repetition.minimum == repetition.maximum or reader.octets.constant(head) is not None:
         return False
     hint = reader.hint(head if isinstance(head, Reference) else None)
+    body = repetition.element
+    if hint.bits or (isinstance(body, Reference) and fold(body.name) in reader.counted_names):
+        return False
     if hint.scope is None and reader.width(head) is not None and not _says_count(head):
         _assume(reader, head, f"the number of what follows it: '{_shown(repetition)}'")
     return hint.scope in (None, "next")

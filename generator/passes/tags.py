@@ -14,7 +14,7 @@ The search has this order:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
+from itertools import product, takewhile
 from math import prod
 
 import msgspec
@@ -32,7 +32,61 @@ MAX_SPELLINGS = 4096
 def find_tags(
     messages: Sequence[ir.Message], diagnostics: Diagnostics, span: Span
 ) -> tuple[tuple[ir.Selector, ...], tuple[ir.Message, ...]]:
-    """Return the selectors and the messages with their tags; E411 if two messages cannot be distinguished."""
+    """Return the selectors and the messages with their tags; E411 if two messages cannot be distinguished.
+
+    If letters of the tags may be of either case, the tags and shapes are in lower case.
+    """
+    if not is_folded(messages):
+        return _find(messages, diagnostics, span)
+    selectors, found = _find(tuple(map(_lowered, messages)), diagnostics, span)
+    return selectors, tuple(
+        msgspec.structs.replace(message, tags=lower.tags, shapes=lower.shapes, shadowed=lower.shadowed)
+        for message, lower in zip(messages, found, strict=True)
+    )
+
+
+def is_folded(messages: Sequence[ir.Message]) -> bool:
+    """Whether messages are distinguished by constants whose letters may be of either case."""
+    frames = [part for message in messages for part in message.parts if isinstance(part, ir.Frame)]
+    leading = (
+        takewhile(lambda field: isinstance(field.type, ir.ConstantType | ir.KeywordType), frame.fields)
+        for frame in frames
+    )
+    return any(
+        isinstance(field.type, ir.ConstantType | ir.KeywordType) and field.type.folded
+        for fields in leading
+        for field in fields
+    )
+
+
+def _lowered(message: ir.Message) -> ir.Message:
+    """Return a message with its constants in lower case."""
+    return msgspec.structs.replace(
+        message,
+        parts=tuple(
+            msgspec.structs.replace(part, fields=tuple(map(_lower_field, part.fields)))
+            if isinstance(part, ir.Frame)
+            else part
+            for part in message.parts
+        ),
+    )
+
+
+def _lower_field(field: ir.Field) -> ir.Field:
+    match field.type:
+        case ir.ConstantType(octets=octets) as type:
+            return msgspec.structs.replace(
+                field, type=msgspec.structs.replace(type, hex=octets.lower().hex())
+            )
+        case ir.KeywordType(options=options) as type:
+            lower = tuple(option.lower() for option in options)
+            return msgspec.structs.replace(field, type=msgspec.structs.replace(type, options=lower))
+    return field
+
+
+def _find(
+    messages: Sequence[ir.Message], diagnostics: Diagnostics, span: Span
+) -> tuple[tuple[ir.Selector, ...], tuple[ir.Message, ...]]:
     for frame in (0, -1):
         heads = [_head(message, frame) for message in messages]
         shortest = min((len(head) for head in heads), default=0)
@@ -132,7 +186,7 @@ def _head(message: ir.Message, index: int) -> bytes:
         return b""
     head = b""
     for field in part.fields:
-        if not isinstance(field.type, ir.ConstantType):
+        if not isinstance(field.type, ir.ConstantType) or field.option is not None:
             break
         head += field.type.octets
     return head

@@ -28,14 +28,15 @@ proportional to the grammar and to the fields that it expands to, which
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Generic, TypeVar
 
 from msgspec import structs
 
 from specwire.generator import ir
-from specwire.generator.abnf.statements import FLOAT, SIGNED, is_little_endian, number_kinds
+from specwire.generator.abnf.statements import FLOAT, SIGNED, is_little_endian, number_kinds, says_exact
 from specwire.generator.abnf.syntax import (
     Alternation,
     CharVal,
@@ -46,9 +47,10 @@ from specwire.generator.abnf.syntax import (
     Rule,
 )
 from specwire.generator.diagnostics import Diagnostics, Span
-from specwire.generator.ir.names import fold
+from specwire.generator.ir.names import class_name, fold, snake_case
 from specwire.generator.passes import declared
 from specwire.generator.passes.alternations import LARGEST_INTEGER, read_alternation
+from specwire.generator.passes.grammar import EXTERNALS
 from specwire.generator.passes.layouts import (
     REST,
     ChoiceLayout,
@@ -59,7 +61,8 @@ from specwire.generator.passes.layouts import (
 )
 from specwire.generator.passes.octets import Octets
 from specwire.generator.passes.records import read_record, read_union
-from specwire.generator.passes.repetitions import read_collection, read_counted
+from specwire.generator.passes.recursion import recursive_rules
+from specwire.generator.passes.repetitions import is_structured, read_collection, read_counted
 from specwire.generator.passes.resolve import Grammar
 from specwire.generator.passes.runs import counts, varies
 from specwire.generator.passes.sizes import find_forms, forms_of, is_size_name, names_sizes, read_forms
@@ -111,7 +114,7 @@ class TypeReader:
         self.grammar = grammar
         self.profile = profile
         self.diagnostics = diagnostics
-        self.octets = Octets(grammar, exact=profile.profile.case == "exact")
+        self.octets = Octets(grammar, exact=profile.profile.case == "exact" or _says_exact(grammar))
         self.bits = find_bits(grammar, self.octets)
         self.enums: dict[str, ir.Enum] = {}
         self.constants: dict[str, ir.Constant] = {}
@@ -124,6 +127,15 @@ class TypeReader:
         self._classes = classes
         self._counts = find_counts(grammar)
         self._hints = {fold(name): hint for name, hint in profile.profile.types.items()}
+        self.counted_names = {fold(name) for name in _counted(self._hints.values())}
+        """Rules that a number counts according to the profile."""
+        self.bit_names = {fold(name) for hint in self._hints.values() for name in hint.bits}
+        self.recursive = recursive_rules(grammar)
+        """Rules that contain themselves; each is a value of its own wherever it is used."""
+        self.contains_itself = False
+        """A value that contains itself was read."""
+        self._reading: dict[str, str] = {}
+        """Rules of the records and unions that are being read, and the names of these."""
         self._layouts: dict[str, RuleLayout | None] = {}
         self._noted: set[str] = set()
         self._faults: set[tuple[str, Span]] = set()
@@ -209,6 +221,8 @@ class TypeReader:
         The second is None for a big-endian unsigned integer. The whole is None for any other element.
         """
         rule = self.grammar.find(head) if isinstance(head, Reference) else None
+        if rule is not None and self.hint(rule).bits:
+            return None
         described = rule is not None and any(number_kinds(self.comment(rule)))
         if rule is not None and (described or declared.says_type(self.hint(rule))):
             layout = self.layout(rule)
@@ -242,11 +256,29 @@ class TypeReader:
     def record(self, name: str, items: tuple[Element, ...], rule: Rule | None) -> ir.RecordType | None:
         """Return the record of a run; None after a diagnostic."""
         nodes = (rule,) if rule else items
-        return self._records.find(nodes, (name,), lambda: read_record(self, name, items, rule))
+        called = self.class_for(class_name(name))
+        with self._inside(name, called):
+            return self._records.find(nodes, (name,), lambda: read_record(self, name, items, rule))
 
     def union(self, name: str, element: Alternation) -> ir.UnionType | None:
         """Return the union of alternatives that are records; None after a diagnostic."""
-        return self._unions.find((element,), (name,), lambda: read_union(self, name, element))
+        with self._inside(name, snake_case(name)):
+            return self._unions.find((element,), (name,), lambda: read_union(self, name, element))
+
+    def enclosing(self, rule: Rule) -> ir.EnclosingType | None:
+        """Return the type of a rule that contains the value that is read; None if it does not."""
+        if str(rule) not in self.recursive or rule.name not in self._reading:
+            return None
+        self.contains_itself = True
+        return ir.EnclosingType(self._reading[rule.name])
+
+    @contextmanager
+    def _inside(self, rule: str, name: str) -> Iterator[None]:
+        """Read the record or union `name` of a rule."""
+        outer = self._reading
+        self._reading = {**outer, rule: name}
+        yield
+        self._reading = outer
 
     def forms_of(self, element: Alternation | Concatenation) -> ir.SizeType | None:
         """Return the size that an element has the form of; None if it has another form."""
@@ -266,6 +298,8 @@ class TypeReader:
 
     def _read(self, rule: Rule) -> RuleLayout | None:
         hint = self.hint(rule)
+        if hint.bits:
+            return FieldsLayout((Reference(rule.name, rule.role, rule.name_span),))
         value = self.shape(rule.definition, rule, hint)
         if declared.says_type(hint):
             type = declared.read(self, rule, hint, value.type if value else None)
@@ -300,7 +334,7 @@ class TypeReader:
         constant = self.octets.constant(element)
         if constant is not None:
             self.note_literals(element)
-            return ValueLayout(_constant(element, constant))
+            return ValueLayout(_constant(element, constant, folded=self.octets.is_folded(element)))
         match element:
             case Reference():
                 return self._reference(element, rule, hint)
@@ -311,6 +345,8 @@ class TypeReader:
             case Repetition(minimum=low, maximum=high) if _varies(element):
                 if self.octets.count(element.element) == 1:
                     return ValueLayout(ir.OctetsType(REST, low, high))
+                if hint.type != "text" and is_structured(self, element.element):
+                    return read_collection(self, 0, element, rule, hint)
                 found = read_text(self, element, rule, hint)
                 if found is None and self.octets.is_class(element.element):
                     found = ValueLayout(ir.OctetsType(REST, low, high))
@@ -407,6 +443,13 @@ class TypeReader:
         return rule.name.lower() == "padding" and not declared.says_type(self.hint(rule))
 
 
+def _counted(hints: Iterable[TypeHint]) -> Iterator[str]:
+    for hint in hints:
+        said = [hint.counts, *(bits.counts for _, _, bits in hint.bit_tables())]
+        for names in said:
+            yield from [names] if isinstance(names, str) else names
+
+
 def _name(rule: Rule | None) -> tuple[str, ...]:
     return (str(rule),) if rule else ()
 
@@ -415,8 +458,15 @@ def _varies(repetition: Repetition) -> bool:
     return repetition.minimum != repetition.maximum
 
 
-def _constant(element: Element, octets: bytes) -> ir.ConstantType:
+def _says_exact(grammar: Grammar) -> bool:
+    """Whether a comment of the document says that quoted strings are case-sensitive."""
+    rules = (rule for rule in grammar.rules if fold(rule.name) not in EXTERNALS)
+    comments = (comment for rule in rules for comment in (*rule.leading, *rule.trailing))
+    return any(says_exact(comment.text) for comment in (*grammar.loose_comments, *comments))
+
+
+def _constant(element: Element, octets: bytes, *, folded: bool) -> ir.ConstantType:
     """Return the type of a constant: text for a quoted string, a number for a single octet."""
     text = octets.decode("ascii") if isinstance(element, CharVal) else None
     number = octets[0] if text is None and len(octets) == 1 else None
-    return ir.ConstantType(octets.hex(), text, number)
+    return ir.ConstantType(octets.hex(), text, number, folded)

@@ -259,6 +259,7 @@ def _inherit(base: Profile, loaded: LoadedProfile) -> Profile:
         "stream",
         "payload",
         "case",
+        "max_depth",
         "single_frame",
         "redact",
         "prose",

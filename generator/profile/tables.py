@@ -73,6 +73,40 @@ ValueKind = Literal[
 ]
 
 
+class BitTable(_Table, frozen=True):
+    """Declared meaning of some bits of an integer.
+
+    One bit is a boolean unless `type` is ``integer``. `constant`, `members`, `closed`, `counts`,
+    `plus`, `counting`, `default`, `unit` and `doc` are as in `TypeHint`. `spare` bits have no
+    meaning.
+    """
+
+    width: int
+    type: Literal["integer", "boolean"] | None = None
+    constant: int | None = None
+    members: dict[str, int] = {}
+    closed: bool = False
+    spare: bool = False
+    counts: str | list[str] = []
+    plus: int = 0
+    counting: Literal["octets", "items"] | None = None
+    default: str | int | bool | None = None
+    unit: str | None = None
+    doc: str | None = None
+
+
+class PresenceTable(_Table, frozen=True):
+    """Condition for a value inside a frame.
+
+    The number in the earlier rule or bits `field`, and `mask` if given, is one of `values`. Without
+    `values`, all bits of the mask are set, or the number is not 0.
+    """
+
+    field: str
+    mask: int = 0
+    values: list[int] = []
+
+
 class TypeHint(_Table, frozen=True):
     """Declared meaning of a rule that is a value.
 
@@ -84,7 +118,9 @@ class TypeHint(_Table, frozen=True):
 
     `constant` fixes the value. `members` makes an integer an enumeration; it is `closed` if no other value is
     allowed. `split` selects the ``=``
-    at which a pair is divided. `presence` names the flag rules that announce the part. `frame`
+    at which a pair is divided. `presence` names the flag rules that announce the part, or says on which number
+    of the frame a value depends. `bits` are the parts of an integer, the most significant first: a
+    width or a table for each name. `frame`
     makes the rule a separate ZeroMQ frame. `padding` is the octet that fills a text of fixed length
     after its content. `scope` declares what a size counts: the ``next`` value, the ``rest`` of its
     rule, or nothing in the layout (``none``). `content` declares the format of text or octets for
@@ -109,10 +145,29 @@ class TypeHint(_Table, frozen=True):
     unit: str | None = None
     doc: str | None = None
     frame: bool = False
-    presence: str | list[str] = []
+    presence: str | list[str] | PresenceTable = []
+    bits: dict[str, int | BitTable] = {}
     padding: int | None = None
     scope: Literal["next", "rest", "none"] | None = None
     content: Literal["json"] | None = None
+
+    @property
+    def flag_rules(self) -> list[str]:
+        """The names in `presence`."""
+        if isinstance(self.presence, PresenceTable):
+            return []
+        return [self.presence] if isinstance(self.presence, str) else self.presence
+
+    def bit_tables(self) -> Iterator[tuple[str, int, BitTable]]:
+        """Yield name, number of the bits below, and declaration of each of `bits`."""
+        shift = sum(_width(bit) for bit in self.bits.values())
+        for name, bit in self.bits.items():
+            shift -= _width(bit)
+            yield name, shift, bit if isinstance(bit, BitTable) else BitTable(bit)
+
+
+def _width(bit: int | BitTable) -> int:
+    return bit.width if isinstance(bit, BitTable) else bit
 
 
 NOTHING_SAID = TypeHint()
@@ -176,7 +231,8 @@ class ProseStatement(_Table, frozen=True):
 class Profile(_Table, frozen=True):
     """The whole file.
 
-    With ``case = "exact"``, quoted strings of the grammar are case-sensitive. With `single_frame`,
+    With ``case = "exact"``, quoted strings of the grammar are case-sensitive. `max_depth` is the
+    maximum number of values that contain each other, if a rule contains itself. With `single_frame`,
     each message is one frame although the document mentions more. `redact` names the fields with
     content, as FIELD or MESSAGE.FIELD: captures may omit, cut or hash their values. Without it,
     every frame of a message is content.
@@ -201,6 +257,7 @@ class Profile(_Table, frozen=True):
     stream: StreamTable | None = None
     payload: tuple[PayloadTable, ...] = ()
     case: Literal["exact"] | None = None
+    max_depth: int = 64
     single_frame: bool = False
     redact: tuple[str, ...] | None = None
     prose: tuple[ProseStatement, ...] = ()

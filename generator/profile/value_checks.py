@@ -14,7 +14,7 @@ import msgspec
 
 from specwire.generator.diagnostics import Diagnostics
 from specwire.generator.profile import toml_places
-from specwire.generator.profile.tables import LoadedProfile, StreamTable, TypeHint
+from specwire.generator.profile.tables import NOTHING_SAID, LoadedProfile, StreamTable, TypeHint
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]*\Z")
@@ -26,6 +26,8 @@ _PARAGRAPHS = frozenset({"text", "why", "was", "now", "doc"})
 """Keys whose text may be several lines."""
 _TITLES = frozenset({"title", "edition", "document", "name", "socket", "unit"})
 """Keys whose text is inserted unchanged into docstrings of generated modules."""
+MAX_DEPTH = 256
+"""Maximum of values that contain each other: decoders in C and Java use their stack for them."""
 WIDTHS = (1, 2, 4, 8)
 """Permitted octets of length fields."""
 
@@ -77,6 +79,12 @@ def _named(loaded: LoadedProfile) -> Iterator[Fault]:
                 f"timer '{name}' is {seconds:g} s",
                 "write a number of seconds above 0",
             )
+    if not 1 <= profile.max_depth <= MAX_DEPTH:
+        yield (
+            ("max_depth",),
+            f"{profile.max_depth} levels are not possible",
+            f"write a number from 1 to {MAX_DEPTH}",
+        )
     for name in profile.constants:
         if not _MODULE_NAME.match(name):
             yield (
@@ -113,6 +121,7 @@ def _named(loaded: LoadedProfile) -> Iterator[Fault]:
                 f"{hint.checksum!r} does not name a function",
                 "write module:function",
             )
+        yield from _bits(rule, hint)
         for member in hint.members:
             if not _WORD.match(member):
                 yield (
@@ -121,6 +130,45 @@ def _named(loaded: LoadedProfile) -> Iterator[Fault]:
                     "use letters, digits, '-' and '_'",
                 )
     yield from _stream(loaded)
+
+
+def _bits(rule: str, hint: TypeHint) -> Iterator[Fault]:
+    """Yield faults of names of bits, and of keys that do not apply to an integer made of bits."""
+    if not hint.bits:
+        return
+    for name, _, bits in hint.bit_tables():
+        for word in (name, *bits.members):
+            if not _WORD.match(word):
+                yield (
+                    ("types", rule, "bits", name),
+                    f"{word!r} cannot name bits",
+                    "use letters, digits, '-' and '_'",
+                )
+        for key, given in (("plus", bits.plus), ("counting", bits.counting)):
+            if given and not bits.counts:
+                yield (
+                    ("types", rule, "bits", name, key),
+                    f"`{key}` has no effect without `counts`",
+                    "add `counts`",
+                )
+    for key in (
+        "type",
+        "signed",
+        "counts",
+        "checksum",
+        "constant",
+        "members",
+        "default",
+        "padding",
+        "scope",
+        "name",
+    ):
+        if getattr(hint, key) != getattr(NOTHING_SAID, key):
+            yield (
+                ("types", rule, key),
+                f"`{key}` does not apply to a rule with `bits`",
+                "write it for the bits, or remove it",
+            )
 
 
 def _without_partner(hint: TypeHint) -> Iterator[tuple[str, str]]:
