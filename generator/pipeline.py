@@ -135,7 +135,7 @@ def _build(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnostics) ->
         dialogs=dialogs,
         stream=find_stream(loaded, tagged, diagnostics),
         folded=is_folded(tagged),
-        max_depth=profile.max_depth if reader.contains_itself else 0,
+        max_depth=profile.max_depth if reader.enclosed else 0,
     )
 
 

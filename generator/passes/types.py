@@ -57,6 +57,7 @@ from specwire.generator.passes.layouts import (
     FieldsLayout,
     RuleLayout,
     ValueLayout,
+    is_open,
     words_of,
 )
 from specwire.generator.passes.octets import Octets
@@ -78,6 +79,7 @@ INTEGER_WORDS = re.compile(
 _NUMBER = re.compile(r"number-(\d{1,3})\Z", re.IGNORECASE)
 """Names that state the number of octets of the integer."""
 Answer = TypeVar("Answer")
+Value = TypeVar("Value", ir.RecordType, ir.UnionType)
 
 
 class Memo(Generic[Answer]):
@@ -132,8 +134,8 @@ class TypeReader:
         self.bit_names = {fold(name) for hint in self._hints.values() for name in hint.bits}
         self.recursive = recursive_rules(grammar)
         """Rules that contain themselves; each is a value of its own wherever it is used."""
-        self.contains_itself = False
-        """A value that contains itself was read."""
+        self.enclosed: set[str] = set()
+        """Rules of the records and unions that contain themselves, as far as they were read."""
         self._reading: dict[str, str] = {}
         """Rules of the records and unions that are being read, and the names of these."""
         self._layouts: dict[str, RuleLayout | None] = {}
@@ -258,19 +260,33 @@ class TypeReader:
         nodes = (rule,) if rule else items
         called = self.class_for(class_name(name))
         with self._inside(name, called):
-            return self._records.find(nodes, (name,), lambda: read_record(self, name, items, rule))
+            found = self._records.find(nodes, (name,), lambda: read_record(self, name, items, rule))
+        return self._ended(name, found, items[0].span)
 
     def union(self, name: str, element: Alternation) -> ir.UnionType | None:
         """Return the union of alternatives that are records; None after a diagnostic."""
         with self._inside(name, snake_case(name)):
-            return self._unions.find((element,), (name,), lambda: read_union(self, name, element))
+            found = self._unions.find((element,), (name,), lambda: read_union(self, name, element))
+        return self._ended(name, found, element.span)
 
     def enclosing(self, rule: Rule) -> ir.EnclosingType | None:
         """Return the type of a rule that contains the value that is read; None if it does not."""
         if str(rule) not in self.recursive or rule.name not in self._reading:
             return None
-        self.contains_itself = True
+        self.enclosed.add(rule.name)
         return ir.EnclosingType(self._reading[rule.name])
+
+    def _ended(self, name: str, found: Value | None, span: Span) -> Value | None:
+        """Return a record or union; None after E412 if it contains itself and its end is not defined."""
+        if found is None or name not in self.enclosed or not is_open(found):
+            return found
+        self.fault(
+            "E412",
+            span,
+            f"rule '{name}' contains itself and has no end",
+            "specwire can express it if a count, a length or a constant ends each value in it",
+        )
+        return None
 
     @contextmanager
     def _inside(self, rule: str, name: str) -> Iterator[None]:

@@ -98,7 +98,7 @@ def test_octets_of_a_usual_width_are_assumed_to_be_an_integer(tmp_path: Path, wi
 
 def test_words_that_are_alike(tmp_path: Path) -> None:
     found = compiled(tmp_path, 'list = A / B\nA = %x01 x\nB = %x02\nx = "a" / "b" / "a" ; ZeroMQ frame\n')
-    assert layout(found.protocol.messages[0])[1] == {"x": KeywordType(("a", "b"))}
+    assert layout(found.protocol.messages[0])[1] == {"x": KeywordType(("a", "b"), folded=True)}
 
 
 def test_a_sentinel_is_a_constant_of_the_package(tmp_path: Path) -> None:
@@ -231,8 +231,13 @@ def test_whole_frames_of_words_tell_messages_apart(tmp_path: Path) -> None:
     body = *OCTET   ; ZeroMQ frame
     """
     protocol = compiled(tmp_path, grammar).protocol
-    assert protocol.selectors == (Selector(1, None),)
-    assert [message.tags for message in protocol.messages] == [("474554", "48454144"), ("505554",)]
+    assert protocol.selectors == (Selector(1, None),) and protocol.folded
+    assert [message.tags for message in protocol.messages] == [("676574", "68656164"), ("707574",)]
+    exact = compiled(
+        tmp_path, grammar.replace('"', '%s"', 1).replace(' / "', ' / %s"').replace('= "P', '= %s"P')
+    ).protocol
+    assert not exact.folded
+    assert [message.tags for message in exact.messages] == [("474554", "48454144"), ("505554",)]
 
 
 @pytest.mark.parametrize(
