@@ -14,10 +14,12 @@ from specwire.generator.ir import Answer
 from specwire.generator.ir.dialogs import DialogSettings
 from specwire.generator.profile.tables import (
     AddedRules,
+    BitTable,
     Erratum,
     LoadedProfile,
     MessageTable,
     PayloadTable,
+    PresenceTable,
     Profile,
     RoleTable,
     SourceDocument,
@@ -29,7 +31,7 @@ from specwire.generator.profile.value_checks import check_values
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "reference" / "grammars.md"
 TABLES = (
     Profile, SourceDocument, Erratum, AddedRules, RoleTable, TypeHint, MessageTable, DialogSettings, Answer, StreamTable,
-    PayloadTable,
+    PayloadTable, BitTable, PresenceTable,
 )  # fmt: skip
 
 
