@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 
 from specwire.generator import ir
 from specwire.generator.emit.python import octets_literal
@@ -11,6 +12,7 @@ from specwire.generator.support.plan import (
     ITEM,
     NAME,
     VALUE,
+    Bit,
     Body,
     Choose,
     Expect,
@@ -29,6 +31,7 @@ from specwire.generator.support.plan import (
     Sized,
     TakeOctets,
     TakeText,
+    When,
     Word,
     fixed_octets,
     operations,
@@ -54,9 +57,11 @@ def constant_octets(body: Body) -> bytes | None:
     return b"".join(expected) if len(expected) == len(ops) else None
 
 
-def annotation_of(op: Op) -> str:
-    """Return the Python type of the value of an operation."""
+def annotation_of(op: Op, slot: str = "") -> str:
+    """Return the Python type of the value of an operation; of several values, that in `slot`."""
     match op:
+        case Number(bits=bits) if bits:
+            return "bool" if any(bit.boolean for bit in bits if bit.slot == slot) else "int"
         case Number(coding=coding):
             return "float" if isinstance(coding, Float) else "bool" if isinstance(coding, Boolean) else "int"
         case TakeOctets(uuid=uuid):
@@ -67,14 +72,16 @@ def annotation_of(op: Op) -> str:
             return record
         case Choose(options=options):
             return " | ".join(record for _, record in options)
-        case Optional(slot=slot, body=body):
-            return value_annotation(body, slot)
+        case Optional(boolean=True):
+            return "bool"
+        case Optional(slot=first, body=body):
+            return value_annotation(body, slot or first)
     return "str"
 
 
 def value_annotation(body: Body, slot: str) -> str:
     """Return the Python type of the value of `slot` in a body."""
-    return next(annotation_of(op) for op in operations(body) if slot_of(op) == slot)
+    return next(annotation_of(op, slot) for op in operations(body) if slot in slots_of(op))
 
 
 def item_annotation(loop: Loop) -> str:
@@ -87,32 +94,48 @@ def item_annotation(loop: Loop) -> str:
     return "tuple[str, str]"
 
 
-def slot_of(op: Op) -> str:
-    """Return the slot of an operation's value; empty if it has none or a hidden one."""
+def slots_of(op: Op) -> tuple[str, ...]:
+    """Return the slots of an operation's values, without hidden ones."""
     match op:
+        case Number(bits=bits) if bits:
+            return tuple(bit.slot for bit in bits if not is_hidden(bit))
         case Number(slot=slot, counts=counts, checks=checks):
-            return "" if counts or checks else slot
-        case TakeText() | TakeOctets() | Word() | Loop() | Nest() | Choose() | Optional():
-            return op.slot
-    return ""
+            return () if counts or checks else (slot,)
+        case Optional(slot=slot, others=others):
+            return (slot, *others)
+        case TakeText() | TakeOctets() | Word() | Loop() | Nest() | Choose():
+            return (op.slot,)
+    return ()
+
+
+def is_hidden(bit: Bit) -> bool:
+    """Return whether messages have no attribute for some bits of an integer."""
+    return bit.constant is not None or bit.spare or bool(bit.counts or bit.announces)
+
+
+def counters(ops: Iterable[Op]) -> Iterator[Number | Bit]:
+    """Yield the numbers, and bits of numbers, that count octets or items."""
+    for op in ops:
+        if isinstance(op, Number):
+            yield from (counter for counter in (op, *op.bits) if counter.counts)
 
 
 def holds_octets(body: Body, records: Mapping[str, RecordPlan]) -> bool:
     """Return whether a value of a body is, or contains, octets."""
-    return any(_holds_octets(op, records) for op in operations(body))
+    return any(isinstance(op, TakeOctets) and op.uuid is None for op in reachable(body, records))
 
 
-def _holds_octets(op: Op, records: Mapping[str, RecordPlan]) -> bool:
-    match op:
-        case TakeOctets(uuid=uuid):
-            return uuid is None
-        case Loop(body=body) | Optional(body=body) | Sized(body=body) | Region(body=body):
-            return holds_octets(body, records)
-        case Nest(record=record):
-            return holds_octets(records[record].body, records)
-        case Choose(options=options):
-            return any(holds_octets(records[record].body, records) for _, record in options)
-    return False
+def reachable(body: Body, records: Mapping[str, RecordPlan]) -> Iterator[Op]:
+    """Yield the operations of a body, of all bodies inside it and of the records in them."""
+    waiting = [body]
+    seen: set[str] = set()
+    while waiting:
+        for op in nested(waiting.pop()):
+            yield op
+            names = [op.record] if isinstance(op, Nest) else []
+            names += [record for _, record in op.options] if isinstance(op, Choose) else []
+            waiting += [records[name].body for name in names if name not in seen]
+            seen.update(names)
 
 
 def lends_slices(plan: Plan) -> bool:
@@ -153,6 +176,8 @@ def _may_be_empty(op: Op, records: Mapping[str, RecordPlan]) -> bool:
     match op:
         case TakeOctets(minimum=minimum) if minimum:
             return False
+        case TakeText(extent=extent) if extent.kind == "run" and extent.octets:
+            return False
         case Loop(minimum=minimum) if minimum:
             return False
         case Nest(record=record):
@@ -168,9 +193,7 @@ def _may_be_empty(op: Op, records: Mapping[str, RecordPlan]) -> bool:
 
 def choices(plan: Plan) -> tuple[Choose, ...]:
     """Return every choice of a plan once, inner ones first."""
-    bodies = [record.body for record in plan.records]
-    bodies += [part.body for message in plan.messages for part in message.parts]
-    found = [op for body in bodies for op in nested(body) if isinstance(op, Choose)]
+    found = [op for op in _everything(plan) if isinstance(op, Choose)]
     return tuple({op.options: op for op in found}.values())
 
 
@@ -197,7 +220,7 @@ def first_slot(part: OneFrame | ManyFrames) -> str:
     """Return the slot of the value of a part that may be absent."""
     if isinstance(part, ManyFrames):
         return part.slot
-    return next(slot for op in operations(part.body) if (slot := slot_of(op)))
+    return next(slot for op in operations(part.body) for slot in slots_of(op))
 
 
 def members_source(members: tuple[int, ...], protocol: ir.Protocol) -> str:
@@ -223,3 +246,36 @@ def octets_source(octets: bytes) -> str:
     if len(octets) > 8 and len(set(octets)) == 1:
         return f"{octets_literal(octets[:1])} * {len(octets)}"
     return octets_literal(octets)
+
+
+def condition_source(when: When, number: str) -> str:
+    """Return the condition that a number, which is an expression, is as `when` says."""
+    number = number if re.fullmatch(r"[\w.]+", number) else f"({number})"
+    values = [f"0x{value:02x}" if when.mask else str(value) for value in when.values]
+    masked = f"{number} & 0x{when.mask:02x}" if when.mask else number
+    return f"{masked} == {values[0]}" if len(values) == 1 else f"{masked} in ({', '.join(values)})"
+
+
+def run_names(plan: Plan) -> dict[bytes, str]:
+    """Return the name of the regular expression for each set of octets of which texts are runs."""
+    found = [op.extent.among for op in _everything(plan) if isinstance(op, TakeText | TakeOctets)]
+    return {among: f"_RUN_{number}" for number, among in enumerate(dict.fromkeys(filter(None, found)), 1)}
+
+
+def run_expression(among: bytes) -> str:
+    """Return the regular expression for a run of octets, which are in ascending order."""
+    ranges: list[list[int]] = []
+    for octet in among:
+        if ranges and octet == ranges[-1][1] + 1:
+            ranges[-1][1] = octet
+        else:
+            ranges.append([octet, octet])
+    spelled = (f"\\x{first:02x}" + f"-\\x{last:02x}" * (last > first) for first, last in ranges)
+    return f"[{''.join(spelled)}]*"
+
+
+def _everything(plan: Plan) -> list[Op]:
+    """Return all operations of a plan."""
+    bodies = [record.body for record in plan.records]
+    bodies += [part.body for message in plan.messages for part in message.parts]
+    return [op for body in bodies for op in nested(body)]

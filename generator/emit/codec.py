@@ -13,6 +13,8 @@ from specwire.generator.emit.bodies import (
     choices,
     lends_slices,
     record_function,
+    run_expression,
+    run_names,
     strict_matters,
 )
 from specwire.generator.emit.decoding import (
@@ -33,7 +35,7 @@ from specwire.generator.emit.python import (
     paragraph,
     sentence,
 )
-from specwire.generator.emit.records import records, unions
+from specwire.generator.emit.records import enclosing, records, unions
 from specwire.generator.emit.write import Emitter, header, render
 from specwire.generator.ir.names import snake_case
 from specwire.generator.passes.shapes import readers, takes_sender
@@ -45,8 +47,8 @@ _HELPERS = {
     "specwire.generated.checksums": ("compute_checksum",),
     "specwire.generated.numbers": ("read_digits", "read_varint", "write_digits", "write_varint"),
     "specwire.generated.octets": (
-        "OCTETS", "as_octets", "index_of", "padded", "sized", "terminated", "twos_complement", "unsigned", "view_of",
-        "without_nul",
+        "OCTETS", "as_octets", "bits_of", "ends_early", "index_of", "padded", "run_end", "sized", "terminated",
+        "twos_complement", "unsigned", "view_of", "without_nul",
     ),
 }  # fmt: skip
 """Modules and names that encoders and decoders can use."""
@@ -129,8 +131,12 @@ def emit(protocol: ir.Protocol) -> str:
         unpacks='unpack("' in bodies,
         records=inner,
         functions=[*inner, *choosing],
-        strict_records=strict_matters(plan),
+        reading=", depth: int" if plan.max_depth else "",
+        writing=(", strict: bool" if strict_matters(plan) else "")
+        + (", depth: int" if plan.max_depth else ""),
         heads=_heads(protocol) if pattern else "",
+        folded=protocol.folded,
+        runs=[(name, run_expression(among)) for among, name in run_names(plan).items()],
         shapes=not protocol.selectors,
         by_sender=takes_sender(protocol),
         kept_heads=f", heads={kept}" if (kept := kept_heads(protocol, plan)) else "",
@@ -202,7 +208,7 @@ def _choice(choice: Choose, plan: Plan) -> _Record:
     return _Record(
         function=choice_function(choice.options),
         annotation=annotation_of(choice),
-        read=choice_reader(choice),
+        read=choice_reader(choice, plan),
         write=choice_writer(choice, plan),
     )
 
@@ -232,7 +238,8 @@ def _fields(message: ir.Message, protocol: ir.Protocol) -> list[str]:
 
 def _field(found: ir.Field, many: bool, protocol: ir.Protocol) -> str:
     value = default(found, protocol.constants)
-    line = f"{found.attribute}: {annotation(found, many=many)}" + (f" = {value}" if value is not None else "")
+    type = annotation(found, many=many, enclosing=enclosing(protocol))
+    line = f"{found.attribute}: {type}" + (f" = {value}" if value is not None else "")
     doc = paragraph(field_doc(found, many, announcing_bits(protocol)), 4)
     return f'{line}\n    """{doc}"""'
 
@@ -323,6 +330,8 @@ def _dispatch(protocol: ir.Protocol, *, lends: bool) -> str:
     if lends:
         # A view of mutable memory is not hashable.
         parts = [f"bytes({part})" for part in parts]
+    if protocol.folded:
+        parts = [f"{part}.lower()" for part in parts]
     return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
 
 

@@ -36,7 +36,9 @@ from specwire.generator.support.plan import (
     Fixed,
     ManyFrames,
     MessagePlan,
+    Number,
     OneFrame,
+    Op,
     Part,
     Plan,
     RecordPlan,
@@ -51,8 +53,7 @@ def decode_function(
     message: ir.Message, plan: MessagePlan, protocol: ir.Protocol, whole: Plan
 ) -> tuple[str, dict[str, str]]:
     """Return the body of ``_decode_<message>`` and the struct objects that it uses."""
-    records = {record.class_name: record for record in whole.records}
-    decoder = Decoder(message.name, message.fields, protocol, records)
+    decoder = Decoder(message.name, message.fields, protocol, whole)
     _Frames(decoder, plan, lends=lends_slices(whole)).message()
     keywords = keyword_only(message)
     decoder.lines.add(f"return {_construction(decoder, message.class_name, keywords=keywords)}")
@@ -62,26 +63,38 @@ def decode_function(
 def record_reader(
     record: ir.RecordType, plan: RecordPlan, protocol: ir.Protocol, whole: Plan
 ) -> tuple[str, dict[str, str]]:
-    """Return the body of ``_read_<record>(frame, at)``, which returns the record and where it
-    ends."""
-    records = {known.class_name: known for known in whole.records}
-    decoder = Decoder(record.class_name, record.fields, protocol, records)
+    """Return the body of ``_read_<record>(frame, at, stop)``, which returns the record and where it
+    ends.
+
+    The octets from `stop` on do not belong to the body that contains the record. If records can
+    contain themselves, there is a fourth parameter `depth`.
+    """
+    decoder = Decoder(record.class_name, record.fields, protocol, whole)
     frame, at = decoder.names.local("frame"), decoder.names.local("at")
-    for name, parameter in ((frame, "frame"), (at, "at")):
+    stop, depth = decoder.names.fresh("stop", "int"), decoder.names.local("depth")
+    for name, parameter in ((frame, "frame"), (at, "at"), (stop, "stop")):
         if name != parameter:
             decoder.lines.add(f"{name} = {parameter}")
-    end = BodyDecoder(decoder, frame, view=lends_slices(whole), base=at).record(plan.body)
+    if whole.max_depth:
+        decoder.refuse_if(f"depth == {whole.max_depth}")
+        decoder.lines.add(*[f"{depth} = depth"] * (depth != "depth"))
+        decoder.depth = f"{depth} + 1"
+    end = BodyDecoder(decoder, frame, view=lends_slices(whole), base=at).record(plan.body, stop)
     decoder.lines.add(f"return {_construction(decoder, record.class_name)}, {end}")
     return str(decoder.lines), decoder.structs
 
 
-def choice_reader(choice: Choose) -> str:
-    """Return the body of ``_read_<choice>(frame, at)``, which reads the option that the tag
-    selects."""
+def choice_reader(choice: Choose, whole: Plan) -> str:
+    """Return the body of ``_read_<choice>``, which has the parameters of `record_reader` and reads the
+    option that the tag selects."""
     lines = Lines(1)
+    depth = ", depth" if whole.max_depth else ""
+    longest = max(len(tag) for tag, _ in choice.options)
+    head = f"bytes(frame[at : min(at + {longest}, stop)])"
+    lines.add(f"head = {head}.lower()" if choice.folded else f"head = {head}")
     for tag, record in choice.options:
-        with lines.block(f"if frame[at : at + {len(tag)}] == {octets_literal(tag)}:"):
-            lines.add(f"return _read_{record_function(record)}(frame, at)")
+        with lines.block(f"if head.startswith({octets_literal(tag)}):"):
+            lines.add(f"return _read_{record_function(record)}(frame, at, stop{depth})")
     lines.add("raise ValueError")
     return str(lines)
 
@@ -155,7 +168,7 @@ class _Frames:
         for position, part in enumerate(self.parts):
             if isinstance(part, ManyFrames):
                 names.append(f"*{part.slot}")
-            elif self._compared(position) is None and constant_octets(part.body) is not None:
+            elif constant_octets(part.body) is not None and self._compared(position) is None:
                 names.append("_")
             elif value := whole_value(part.body):
                 names.append(value.slot)
@@ -185,7 +198,9 @@ class _Frames:
             compared = self._compared(position)
             if compared is not None or constant_octets(part.body) is None or position >= tail:
                 self._frame(part, f"frames[{index}]", compared)
-        self._check_flags()
+        in_turn = [part for part in parts[first:tail] if _has_flags(part)]
+        if not in_turn:
+            self._check_flags()
         if any(part.presence.kind == "counted" for part in parts):
             self._counted(first)
             return
@@ -194,11 +209,15 @@ class _Frames:
             self.lines.add(f"{at} = {first}")
         for part in parts[first:tail]:
             self._in_turn(part, at)
+            if part in in_turn:
+                self._check_flags()
         self.decoder.refuse_if(f"{at if first < tail else first} + {len(parts) - tail} != len(frames)")
 
     def _compared(self, position: int) -> int | None:
         """Return how many octets of the frame at `position` the dispatch has compared; None for
         all."""
+        if self.decoder.protocol.folded and any(map(_is_exact, operations(self.parts[position].body))):
+            return 0
         for selector in self.decoder.protocol.selectors:
             if selector.pattern:
                 return _constants_in_front(self.parts[0]) if position == 0 else 0
@@ -214,7 +233,7 @@ class _Frames:
             self._whole(value, frame, compared)
             return
         constant = constant_octets(part.body)
-        if constant is not None:
+        if constant is not None and not any(map(_is_folded, operations(part.body))):
             self.decoder.refuse_if(f"{frame} != {octets_literal(constant)}" if constant else frame)
             return
         heads = () if self.lends else self.decoder.protocol.selectors
@@ -336,19 +355,24 @@ class _Frames:
             self.values[slot] = slot
 
     def _stack(self, part: ManyFrames, at: str) -> None:
-        """Decode the frames up to the delimiter."""
+        """Decode the frames up to the delimiter, or all that remain."""
         lines, name, end = self.lines, part.slot, self.names.local("end")
-        lines.add(f'{end} = frames.index(b"", {at})')
+        if part.delimiter is None:
+            self._check_items(part, f"frames[{at}:]")
+            lines.add(f"{name} = {_items(part, f'frames[{at}:]')}", f"{at} = len(frames)")
+            return
+        lines.add(f"{end} = frames.index({octets_literal(part.delimiter)}, {at})")
         frames = f"frames[{at}:{end}]"
-        self._check_items(part, frames, least=1)
+        self._check_items(part, frames, least=0 if part.delimiter else 1)
         value = whole_value(part.body)
         if value and _terminated(value):
             # Most stacks are empty, and a conversion of an empty slice costs time.
             lines.add(f"{name} = tuple([{_text('frame')} for frame in {frames}]) if {at} < {end} else ()")
             with lines.block(f'if {name} and "\\0" in "".join({name}):'):
                 lines.add(f"{name} = tuple(map(without_nul, {name}))")
-                # A frame of a single NUL: encoded without it, it would end the stack.
-                self.decoder.refuse_if(f'"" in {name}')
+                # A frame of the delimiter and a NUL: encoded without it, it would end the stack.
+                delimiter = part.delimiter.decode(errors="surrogateescape")
+                self.decoder.refuse_if(f"{delimiter!r} in {name}")
         else:
             lines.add(f"{name} = {_items(part, frames)}")
         lines.add(f"{at} = {end} + 1")
@@ -392,6 +416,20 @@ def _is_rest(part: Part) -> bool:
     return isinstance(part, ManyFrames) and not part.delimited
 
 
+def _is_folded(op: Op) -> bool:
+    return isinstance(op, Expect | Word) and op.folded
+
+
+def _is_exact(op: Op) -> bool:
+    """Return whether an operation distinguishes letters of different case in constants."""
+    match op:
+        case Expect(octets=octets, folded=False):
+            return octets.lower() != octets.upper()
+        case Word(folded=False):
+            return True
+    return False
+
+
 def _constants_in_front(part: Part) -> int:
     """Return the number of constant octets at the start of the first frame; patterns contain them
     all."""
@@ -407,12 +445,16 @@ def _limits(value: Whole, frame: str, least: int = 0) -> list[str]:
     """Return the conditions that refuse octets or a word in `frame`, which has at least `least`
     octets."""
     match value:
-        case Word(options=options):
+        case Word(options=options, folded=False):
             return [f"{frame} not in {tuple(option.encode() for option in options)!r}"]
         case TakeOctets(minimum=minimum, maximum=maximum):
             short = f"len({frame}) < {minimum}" if minimum > 1 else f"not {frame}"
             return [short] * (minimum > least) + [f"len({frame}) > {maximum}"] * (maximum is not None)
     return []
+
+
+def _has_flags(part: Part) -> bool:
+    return any(isinstance(op, Number) and op.flags for op in operations(part.body))
 
 
 def _terminated(value: Whole) -> bool:
@@ -427,6 +469,9 @@ def _whole_source(value: Whole, frame: str) -> str:
     """Return the expression for a value that fills its frame."""
     if isinstance(value, TakeOctets):
         return frame
+    if isinstance(value, Word) and value.folded:
+        options = {option.encode().lower(): option for option in value.options}
+        return f"{options!r}[bytes({frame}).lower()]"
     return f"without_nul({_text(frame)})" if _terminated(value) else _text(frame)
 
 

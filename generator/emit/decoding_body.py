@@ -13,14 +13,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from specwire.generator import ir
 from specwire.generator.emit.bodies import (
-    annotation_of,
     choice_function,
+    condition_source,
     item_annotation,
     members_source,
     octets_source,
     record_function,
+    run_names,
     value_annotation,
 )
 from specwire.generator.emit.local_names import LocalNames
@@ -45,6 +48,7 @@ from specwire.generator.support.plan import (
     Op,
     Optional,
     Pad,
+    Plan,
     RecordPlan,
     Region,
     Sized,
@@ -52,6 +56,7 @@ from specwire.generator.support.plan import (
     TakeText,
     Verify,
     Visitor,
+    When,
     fixed_octets,
 )
 
@@ -64,16 +69,23 @@ class Decoder:
     """Name of the message or record, used in the names of struct objects."""
     fields: tuple[ir.Field, ...]
     protocol: ir.Protocol
-    records: Mapping[str, RecordPlan]
+    plan: Plan
+    depth: str = "0"
+    """Expression for the number of records that contain the values."""
     lines: Lines = field(default_factory=lambda: Lines(1))
     structs: dict[str, str] = field(default_factory=dict)
     """Name of a struct object -> its format."""
     values: dict[str, str] = field(default_factory=dict)
     """Slot -> expression for its value."""
     names: LocalNames = field(init=False)
+    records: Mapping[str, RecordPlan] = field(init=False)
+    runs: Mapping[bytes, str] = field(init=False)
+    """Octets of which texts are runs -> name of their regular expression."""
 
     def __post_init__(self) -> None:
         self.names = LocalNames(field.attribute for field in self.fields)
+        self.records = {record.class_name: record for record in self.plan.records}
+        self.runs = run_names(self.plan)
 
     def refuse_if(self, condition: str) -> None:
         """Add a check."""
@@ -145,9 +157,9 @@ class BodyDecoder(Visitor):
         if not self.ended:
             self.decoder.refuse_if(f"{self.place()} != {self.end}")
 
-    def record(self, body: Body) -> str:
-        """Decode the body of a record; return the expression for the position after it."""
-        self.record_level = True
+    def record(self, body: Body, stop: str) -> str:
+        """Decode the body of a record, before the position `stop`; return the expression for its end."""
+        self.record_level, self.whole, self.end = True, False, stop
         self._begin_body(body)
         self.visit(body)
         return self.place()
@@ -214,8 +226,9 @@ class BodyDecoder(Visitor):
             self._single(unpacked[0], ops)
             return
         checked = False
+        names: list[str] = []
         if unpacked:
-            self._unpack(order + codes, unpacked, whole=whole)
+            names = self._unpack(order + codes, unpacked, whole=whole)
             checked = whole
         elif self.base:
             # In a loop, no other statement would detect the end of the octets.
@@ -228,8 +241,8 @@ class BodyDecoder(Visitor):
                 if not self.base and not unpacked:
                     self.decoder.refuse_if(f"len({self.frame}) < {self.offset + at + octets}")
             at += octets
-        for inner in unpacked:
-            self._check(inner, order)
+        for inner, name in zip(unpacked, names, strict=True):
+            self._check(inner, name, order)
         self.offset += op.octets
         self.inside = bool(self.base)
         if unpacked and not self.base:
@@ -275,11 +288,12 @@ class BodyDecoder(Visitor):
 
     def _variable(self, op: Number) -> str:
         """Return the variable of a number; a hidden one has a name of its own."""
-        if not op.counts and not op.checks:
+        if not op.counts and not op.checks and not op.bits:
             return self.target(op.slot)
         if op.slot not in self.targets:
             stem = op.slot.rstrip("#")
             suffix = "" if stem == op.slot else "_count" if op.slot in self.counts else "_size"
+            suffix = "_bits" if op.bits else suffix
             stem = {ITEM: "item", NAME: "name", VALUE: "value"}.get(stem, stem)
             self.targets[op.slot] = self.names.fresh(f"{stem}{suffix}", "int") if suffix else stem
         return self.targets[op.slot]
@@ -300,7 +314,7 @@ class BodyDecoder(Visitor):
                 pad += covered
                 if covered == size:
                     continue
-                op, size = Expect(op.slot, op.octets[covered:], op.words), size - covered
+                op, size = replace(op, octets=op.octets[covered:]), size - covered
             if isinstance(op, Pad | TakeOctets):
                 pad += size
                 continue
@@ -310,7 +324,8 @@ class BodyDecoder(Visitor):
             unpacked.append(op)
         return codes + (f"{pad}x" if pad else ""), unpacked
 
-    def _unpack(self, format: str, unpacked: list[Op], *, whole: bool) -> None:
+    def _unpack(self, format: str, unpacked: list[Op], *, whole: bool) -> list[str]:
+        """Unpack operations; return the variables of their values."""
         names = [self._name(op) for op in unpacked]
         suffix = "" if whole or self.place() == "0" else f"_{constant_name(names[0])}"
         struct = self.decoder.struct(suffix, format)
@@ -321,17 +336,21 @@ class BodyDecoder(Visitor):
             self.lines.add(f"{target} = {struct}.unpack_from({self.frame})")
         else:
             self.lines.add(f"{target} = {struct}.unpack_from({self.frame}, {self.place()})")
+        return names
 
     def _name(self, op: Op) -> str:
         if isinstance(op, Number):
             return self._variable(op)
         assert isinstance(op, Expect | TakeText)
+        if isinstance(op, Expect) and op.slot in (ITEM, NAME, VALUE):
+            return self.names.fresh("constant", "Any")
         return self.target(op.slot)
 
-    def _check(self, op: Op, order: str) -> None:
+    def _check(self, op: Op, name: str, order: str) -> None:
         """Compare an unpacked constant; record the value of another operation and check it."""
-        name = self._name(op)
         match op:
+            case Expect(octets=octets, folded=True):
+                self.decoder.refuse_if(f"{name}.lower() != {octets_literal(octets.lower())}")
             case Expect(octets=octets):
                 number = code_in(op, order)
                 value = octets_source(octets)
@@ -348,6 +367,11 @@ class BodyDecoder(Visitor):
 
     def _checked(self, op: Number, value: str, variable: str = "") -> None:
         """Check the range of a number; record its value."""
+        if op.bits:
+            if variable:
+                self.lines.add(f"{variable} = {value}")
+            self._bits(op, variable or value)
+            return
         match op.coding:
             case Integer(members=members) if members:
                 if variable:
@@ -363,6 +387,26 @@ class BodyDecoder(Visitor):
         announcing = announcing_bits(self.decoder.protocol) if op.flags else 0
         kept = 256 ** (fixed_octets(op) or 0) - 1 - announcing
         self.values[op.slot] = f"{value} & 0x{kept:02x}" if announcing else value
+
+    def _bits(self, op: Number, number: str) -> None:
+        """Check and record the bits of the integer in the variable `number`."""
+        fixed = [bit for bit in op.bits if bit.constant is not None]
+        if fixed:
+            mask = sum((1 << bit.width) - 1 << bit.shift for bit in fixed)
+            wanted = sum((bit.constant or 0) << bit.shift for bit in fixed)
+            self.decoder.refuse_if(f"{number} & 0x{mask:02x} != 0x{wanted:02x}")
+        for bit in op.bits:
+            if bit.constant is not None or bit.spare:
+                continue
+            target = self.target(bit.slot)
+            mask = (1 << bit.width) - 1
+            value = f"{number} >> {bit.shift} & 0x{mask:02x}" if bit.shift else f"{number} & 0x{mask:02x}"
+            value = f"{number} & 0x{1 << bit.shift:02x} != 0" if bit.boolean else value
+            self.lines.add(f"{target} = {value}")
+            if bit.members:
+                members = members_source(bit.members, self.decoder.protocol)
+                self.decoder.refuse_if(f"{target} not in {members}")
+            self.values[bit.slot] = target
 
     def number(self, op: Number) -> None:
         """Decode a number of variable size."""
@@ -421,6 +465,8 @@ class BodyDecoder(Visitor):
                 return self._rest(extent.octets)
             case "until":
                 return self._until(extent.until)
+            case "run":
+                return self._run(extent)
             case "fixed":
                 raise TypeError("a value of fixed size belongs to a run")
         number = self.less(extent.slot, extent.plus)
@@ -461,6 +507,14 @@ class BodyDecoder(Visitor):
         self.inside = True
         return f"{self.frame}[{start} : {self.at}]"
 
+    def _run(self, extent: Extent) -> str:
+        """Advance past a run; raise at once if it is too short."""
+        begin, run = self.begin(), self.decoder.runs[extent.among]
+        stop = "" if self.whole else f", {self.end}"
+        self.jump(f"run_end({run}, {self.frame}, {begin}, {extent.octets}{stop})")
+        self.inside = True
+        return f"{self.frame}[{begin} : {self.at}]"
+
     def pad(self, op: Pad) -> None:
         """Skip octets up to a multiple."""
         place = f"({self.place()})" if self.base and self.offset else self.place()
@@ -471,17 +525,19 @@ class BodyDecoder(Visitor):
 
     def loop(self, op: Loop) -> None:
         lines, item = self.lines, item_annotation(op)
-        head = f"while {self.at} < {self.end}:"
+        head = f"while {self.at} < {self.end}"
         if op.count:
             number = self.less(op.count, op.plus)
             if op.minimum:
                 self.decoder.refuse_if(f"{number} < {op.minimum}")
-            head = f"for _ in range({number}):"
+            head = f"for _ in range({number})"
         self.settle()
+        if op.until and not op.count:
+            head = f"{head} and {self._next(op.until, '!=')}"
         target = self.target(op.slot)
         lines.add(f"{self.names.declare(target, f'list[{item}]')} = []")
         self.inside = False
-        with lines.block(head), self.names.scope():
+        with lines.block(f"{head}:"), self.names.scope():
             outer = self.targets
             self.targets = dict(outer)
             for slot in (ITEM, NAME, VALUE, f"{ITEM}#", f"{NAME}#", f"{VALUE}#"):
@@ -526,25 +582,53 @@ class BodyDecoder(Visitor):
 
     def _nested(self, slot: str, function: str) -> None:
         end, target = self.names.local("end"), self.target(slot)
-        self.lines.add(f"{target}, {end} = _read_{function}({self.frame}, {self.place()})")
+        depth = f", {self.decoder.depth}" if self.decoder.plan.max_depth else ""
+        self.lines.add(f"{target}, {end} = _read_{function}({self.frame}, {self.place()}, {self.end}{depth})")
         self.jump(end)
         self.values[slot] = target
 
     def optional(self, op: Optional) -> None:
         self.settle()
-        kind, target = annotation_of(op), self.target(op.slot)
-        self.lines.add(f"{target}: {kind} | None = None")
-        with self.lines.block(f"if {self.at} < {self.end}:"), self.names.scope():
-            self.targets[op.slot] = self.names.fresh("value", kind)
+        condition, slots = self._condition(op.when), (op.slot, *op.others)
+        outer = self.targets
+        targets = {slot: self.target(slot) for slot in slots}
+        kinds = {slot: value_annotation((op,), slot) for slot in slots}
+        if op.boolean:
+            self.lines.add(f"{targets[op.slot]} = {condition}")
+            condition = targets[op.slot]
+        else:
+            self.lines.add(*(f"{targets[slot]}: {kinds[slot]} | None = None" for slot in slots))
+        with self.lines.block(f"if {condition}:"), self.names.scope():
+            self.targets = outer | {slot: self.names.fresh("value", kinds[slot]) for slot in slots}
             self.visit(op.body)
-            self.lines.add(f"{target} = {self.values[op.slot]}")
+            if not op.boolean:
+                self.lines.add(*(f"{targets[slot]} = {self.values[slot]}" for slot in slots))
             if self.ended:
                 self.lines.add(f"{self.at} = {self.end}")
                 self.base, self.offset = self.at, 0
             self.settle()
-            del self.targets[op.slot]
+            self.targets = outer
         self.inside, self.ended = False, False
-        self.values[op.slot] = target
+        self.values |= targets
+
+    def _condition(self, when: When) -> str:
+        """Return the condition that optional operations are performed."""
+        match when.kind:
+            case "octets":
+                return self._next(when.octets, "==", folded=when.folded)
+            case "number":
+                return condition_source(when, self.values[when.slot])
+            case "left":
+                return f"{self.at} < {self.end}" + (f" - {when.left}" if when.left else "")
+
+    def _next(self, octets: bytes, operator: str, *, folded: bool = False) -> str:
+        """Return the condition that the next octets of the body are, or are not, `octets`."""
+        end = self.place(len(octets))
+        end = end if self.whole else f"min({end}, {self.end})"
+        found = f"{self.frame}[{self.place()} : {end}]"
+        if folded:
+            found = f"bytes({found}).lower()" if self.view else f"{found}.lower()"
+        return f"{found} {operator} {octets_literal(octets)}"
 
     def sized(self, op: Sized) -> None:
         size = self.names.local("size")
@@ -643,8 +727,8 @@ def _merged(ops: Body) -> list[Op]:
     found: list[Op] = []
     for op in ops:
         last = found[-1] if found else None
-        if isinstance(op, Expect) and isinstance(last, Expect):
-            found[-1] = Expect(last.slot, last.octets + op.octets, last.words)
+        if isinstance(op, Expect) and isinstance(last, Expect) and op.folded == last.folded:
+            found[-1] = replace(last, octets=last.octets + op.octets)
         else:
             found.append(op)
     return found

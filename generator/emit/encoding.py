@@ -41,7 +41,7 @@ def encode_body(
     message: ir.Message, plan: MessagePlan, protocol: ir.Protocol, whole: Plan
 ) -> tuple[str, dict[str, str]]:
     """Return the statements that assign ``frames``, and the struct objects that they use."""
-    encoder = _encoder(message.name, message.fields, protocol, whole)
+    encoder = Encoder(message.name, message.fields, protocol, whole)
     _Frames(encoder, plan).message()
     return str(encoder.lines), encoder.structs
 
@@ -50,13 +50,20 @@ def record_writer(
     record: ir.RecordType, plan: RecordPlan, protocol: ir.Protocol, whole: Plan
 ) -> tuple[str, dict[str, str]]:
     """Return the body of ``_write_<record>(record)``, which returns its octets, and its struct
-    objects."""
-    encoder = _encoder(record.class_name, record.fields, protocol, whole)
+    objects.
+
+    Further parameters are `strict`, if it matters, and `depth`, if records can contain themselves.
+    """
+    encoder = Encoder(record.class_name, record.fields, protocol, whole)
     encoder.lines = Lines(1)
     encoder.refuse_if(f"not isinstance(record, {record.class_name})", "TypeError")
-    owner = encoder.names.local("record")
+    owner, depth = encoder.names.local("record"), encoder.names.local("depth")
     if owner != "record":
         encoder.lines.add(f"{owner} = record")
+    if whole.max_depth:
+        encoder.refuse_if(f"depth == {whole.max_depth}")
+        encoder.lines.add(*[f"{depth} = depth"] * (depth != "depth"))
+        encoder.depth = f"{depth} + 1"
     expression = BodyEncoder(encoder, owner).expression(plan.body)
     encoder.lines.add(f"return {expression}")
     return str(encoder.lines), encoder.structs
@@ -65,17 +72,12 @@ def record_writer(
 def choice_writer(choice: Choose, whole: Plan) -> str:
     """Return the body of ``_write_<choice>(record)``, which writes each option by its class."""
     lines = Lines(1)
-    strict = ", strict" if strict_matters(whole) else ""
+    more = (", strict" if strict_matters(whole) else "") + (", depth" if whole.max_depth else "")
     for _, record in choice.options:
         with lines.block(f"if isinstance(record, {record}):"):
-            lines.add(f"return _write_{record_function(record)}(record{strict})")
+            lines.add(f"return _write_{record_function(record)}(record{more})")
     lines.add("raise TypeError")
     return str(lines)
-
-
-def _encoder(name: str, fields: tuple[ir.Field, ...], protocol: ir.Protocol, whole: Plan) -> Encoder:
-    records = {record.class_name: record for record in whole.records}
-    return Encoder(name, fields, protocol, records, ", strict" if strict_matters(whole) else "")
 
 
 class _Frames:
@@ -158,17 +160,24 @@ class _Frames:
         if isinstance(part, OneFrame):
             self.lines.add(f"frames.append({self._frame(part)})")
             return
+        if part.delimiter is None:
+            self._items(part)
+            return
+        delimiter, frames = octets_literal(part.delimiter), "frames"
+        if part is not self.parts[0]:
+            begin = self.encoder.names.fresh("begin", "int")
+            self.lines.add(f"{begin} = len(frames)")
+            frames = f"frames[{begin}:]"
         self._items(part)
-        if part.delimited:
-            self.encoder.refuse_if('b"" in frames')
-            self.lines.add('frames.append(b"")')
+        self.encoder.refuse_if(f"{delimiter} in {frames}")
+        self.lines.add(f"frames.append({delimiter})")
 
     def _items(self, part: ManyFrames) -> None:
         """Add the frames of many values; another check ensures that those of a stack are not
         empty."""
         name, value = f"self.{part.slot}", whole_value(part.body)
         assert value is not None
-        least = 1 if part.delimited else 0
+        least = 1 if part.delimiter == b"" else 0
         self.encoder.tuple_only(name)
         if isinstance(value, TakeOctets) and (value.minimum > least or value.maximum is not None):
             items = self.encoder.names.fresh("items", "list[bytes]")

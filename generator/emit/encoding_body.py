@@ -8,15 +8,21 @@ stand anywhere before what they count, can be computed. Then runs of constants a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from specwire.generator import ir
 from specwire.generator.emit.bodies import (
     choice_function,
+    condition_source,
+    counters,
+    is_hidden,
     may_be_empty,
     members_source,
+    nested,
     record_function,
+    run_names,
+    strict_matters,
     value_annotation,
 )
 from specwire.generator.emit.local_names import LocalNames
@@ -29,9 +35,11 @@ from specwire.generator.support.plan import (
     ITEM,
     NAME,
     VALUE,
+    Bit,
     Body,
     Choose,
     Expect,
+    Fixed,
     Loop,
     Mark,
     Nest,
@@ -39,6 +47,7 @@ from specwire.generator.support.plan import (
     Op,
     Optional,
     Pad,
+    Plan,
     RecordPlan,
     Region,
     Sized,
@@ -62,16 +71,21 @@ class Encoder:
     """Name of the message or record, used in the names of struct objects."""
     fields: tuple[ir.Field, ...]
     protocol: ir.Protocol
-    records: Mapping[str, RecordPlan]
-    strict: str = ""
-    """Argument of the writers of records, if ``strict`` matters to them."""
+    plan: Plan
+    depth: str = "0"
+    """Expression for the number of records that contain the values."""
     lines: Lines = field(default_factory=lambda: Lines(3))
     structs: dict[str, str] = field(default_factory=dict)
     names: LocalNames = field(init=False)
-    runs: int = 0
+    records: Mapping[str, RecordPlan] = field(init=False)
+    runs: Mapping[bytes, str] = field(init=False)
+    """Octets of which texts are runs -> name of their regular expression."""
+    packs: int = 0
 
     def __post_init__(self) -> None:
         self.names = LocalNames(field.attribute for field in self.fields)
+        self.records = {record.class_name: record for record in self.plan.records}
+        self.runs = run_names(self.plan)
 
     def refuse_if(self, condition: str, error: str = "ValueError") -> None:
         """Add a check."""
@@ -84,8 +98,8 @@ class Encoder:
 
     def struct(self, format: str) -> str:
         """Return the name of a struct object of that format."""
-        self.runs += 1
-        name = f"_WRITE_{constant_name(self.name)}{f'_{self.runs}' if self.runs > 1 else ''}"
+        self.packs += 1
+        name = f"_WRITE_{constant_name(self.name)}{f'_{self.packs}' if self.packs > 1 else ''}"
         self.structs[name] = format
         return name
 
@@ -111,7 +125,13 @@ class BodyEncoder:
         self.numbers: dict[str, Number] = {}
         """Hidden slot -> its number, if the octets of that vary."""
         self.sizes: dict[str, int] = {}
-        """Slot -> its number of octets, if that is fixed."""
+        """Slot -> its number of octets, if that is fixed or in that of another slot."""
+        self.integers: dict[str, Number | Bit] = {}
+        """Slot -> the number or bits of a number in it."""
+        self.counts: dict[str, str] = {}
+        """Slot -> variable with the number in it, if that counts values that may be omitted."""
+        self.optionals: dict[str, Optional] = {}
+        """Slot -> the optional operations that have its value."""
         self.pieces: list[str] = []
         self.order = ""
         self.codes = ""
@@ -143,18 +163,38 @@ class BodyEncoder:
         """Add the statements that check the values of a body and assign the octets of variable
         size."""
         inner = list(_all(body))
-        counted = [slot for op in inner if isinstance(op, Number) for slot in op.counts]
+        counted = [slot for counter in counters(inner) for slot in counter.counts]
         loops = {op.slot for op in inner if isinstance(op, Loop)}
         self.measured = frozenset(
             slot for slot in counted if slot not in loops or _counts_octets(inner, slot)
         )
         for op in inner:
-            if isinstance(op, Number) and op.counts and fixed_octets(op) is None:
-                self.numbers[op.slot] = op
-            size = fixed_octets(op)
-            if size is not None and isinstance(op, Expect | Pad | Number | TakeText):
+            self._measure(op)
+        self._values(body)
+        for op in self.optionals.values():
+            self._check_condition(op)
+
+    def _measure(self, op: Op) -> None:
+        """Record what is known about the octets of an operation before they are computed."""
+        size = fixed_octets(op)
+        match op:
+            case Number(bits=bits):
+                self.integers |= {number.slot: number for number in (op, *bits)}
+                if op.counts and size is None:
+                    self.numbers[op.slot] = op
+                self.sizes |= {bit.slot: 0 for bit in bits}
+                first = bits[0].slot if bits else op.slot
+                self.sizes |= {first: size} if size is not None else {}
+            case Expect() | Pad() | TakeText() if size is not None:
                 self.sizes[op.slot] = size
-        for op in inner:
+            case Optional():
+                self.optionals[op.slot] = op
+                self.sizes |= {slot: 0 for slot in _slots(op.body) if slot != op.slot}
+
+    def _values(self, body: Body) -> None:
+        """Check the values of a body, and assign the octets of those of variable size."""
+        outer, self.omitted = self.omitted, ""
+        for op in operations(body):
             match op:
                 case Number():
                     self._number(op)
@@ -169,6 +209,9 @@ class BodyEncoder:
                     self.lines.add(f"{self.octets[op.slot]} = {self._record(op)}")
                 case Optional():
                     self._optional(op)
+                case Sized() | Region():
+                    self._values(op.body)
+        self.omitted = outer
 
     def _variable(self, slot: str, type: str) -> str:
         """Return the variable for the octets of a slot."""
@@ -178,7 +221,9 @@ class BodyEncoder:
         return self.names.fresh(stem, type)
 
     def _number(self, op: Number) -> None:
-        if op.counts or op.checks:
+        if op.bits:
+            self._bits(op)
+        if op.counts or op.checks or op.bits:
             return
         value = self.source(op.slot)
         match op.coding:
@@ -189,6 +234,16 @@ class BodyEncoder:
             case Varint() | Digits():
                 self.octets[op.slot] = self._variable(op.slot, "bytes")
                 self.lines.add(f"{self.octets[op.slot]} = {_variable_number(op, value)}")
+
+    def _bits(self, op: Number) -> None:
+        """Check the bits of an integer that messages have as values."""
+        for bit in op.bits:
+            value = self.source(bit.slot)
+            if bit.boolean and not is_hidden(bit):
+                self.encoder.refuse_if(f"not isinstance({value}, bool)", "TypeError")
+            if bit.members and not is_hidden(bit):
+                members = members_source(bit.members, self.encoder.protocol)
+                self.encoder.refuse_if(f"{value} not in {members}")
 
     def _text(self, op: TakeText) -> None:
         if op.padding is not None:
@@ -204,6 +259,9 @@ class BodyEncoder:
             case "until":
                 end = octets_literal(op.extent.until)
                 self.encoder.refuse_if(f"({target} + {end}).index({end}) != len({target})")
+            case "run":
+                run, least = self.encoder.runs[op.extent.among], op.extent.octets
+                self.encoder.refuse_if(f"run_end({run}, {target}, 0, {least}) != len({target})")
 
     def _octets(self, op: TakeOctets) -> None:
         value, target = self.source(op.slot), self._variable(op.slot, "bytes")
@@ -235,6 +293,8 @@ class BodyEncoder:
             self._items(op, value, target)
         if op.minimum:
             self.encoder.refuse_if(f"len({target}) < {op.minimum}")
+        if op.until and not op.count:
+            self.encoder.refuse_if(f"ends_early({target}, {octets_literal(op.until)})")
         if op.slot in self.measured:
             joined = self.names.fresh(f"{op.slot}_octets".replace(ITEM, "entries"), "bytes")
             self.lines.add(f'{joined} = b"".join({target})')
@@ -265,23 +325,57 @@ class BodyEncoder:
         return BodyEncoder(self.encoder, self.owner, sources).expression(body)
 
     def _optional(self, op: Optional) -> None:
-        """Assign the octets of a value that may be omitted together with all later ones."""
-        name = self.source(op.slot)
+        """Assign the octets of values that may be omitted."""
         octets = self.names.fresh("octets", "bytes")
         self.lines.add(f'{octets} = b""')
-        with self.lines.block(f"if {name} is not None:"):
-            if self.omitted:
+        if op.boolean:
+            self.encoder.refuse_if(f"not isinstance({self.source(op.slot)}, bool)", "TypeError")
+        counts = [self.integers[slot] for slot in _counted_by(op.body) if slot in self.integers]
+        for counter in counts:
+            self.counts[counter.slot] = self.names.fresh("counted", "int")
+            self.lines.add(f"{self.counts[counter.slot]} = {counter.plus}")
+        with self.lines.block(f"if {self._presence(op)}:"):
+            if self.omitted and op.when.kind == "left":
                 self.encoder.refuse_if(self.omitted)
+            for other in op.others:
+                self.encoder.refuse_if(f"{self.source(other)} is None")
             inner = BodyEncoder(self.encoder, self.owner)
             self.lines.add(f"{octets} = {inner.expression(op.body)}")
-            if may_be_empty(op.body, self.encoder.records):
+            for counter in counts:
+                self.lines.add(f"{self.counts[counter.slot]} = {inner._count(counter)}")
+            if op.when.kind == "left" and may_be_empty(op.body, self.encoder.records):
                 self.encoder.refuse_if(f"not {octets}")
-        self.omitted = f"{name} is None"
+        if op.others:
+            present = " or ".join(f"{self.source(other)} is not None" for other in op.others)
+            with self.lines.block(f"elif {present}:"):
+                self.lines.add("raise ValueError")
+        if op.when.kind == "left":
+            self.omitted = f"not {self.source(op.slot)}" if op.boolean else f"{self.source(op.slot)} is None"
         self.octets[op.slot] = octets
+
+    def _presence(self, op: Optional) -> str:
+        """Return the condition that the message has optional values."""
+        return self.source(op.slot) if op.boolean else f"{self.source(op.slot)} is not None"
+
+    def _check_condition(self, op: Optional) -> None:
+        """Check that values are present if, and only if, a number is as they require."""
+        if op.when.kind != "number":
+            return
+        number = self.integers[op.when.slot]
+        if isinstance(number, Bit) and number.announces == op.slot:
+            return
+        value = self.source(number.slot)
+        if number.counts:
+            value = self._count(number)
+        elif isinstance(number, Bit) and number.announces:
+            value = self._presence(self.optionals[number.announces])
+        self.encoder.refuse_if(f"({self._presence(op)}) is not ({condition_source(op.when, value)})")
 
     def _record(self, op: Nest | Choose) -> str:
         function = record_function(op.record) if isinstance(op, Nest) else choice_function(op.options)
-        return f"_write_{function}({self.source(op.slot)}{self.encoder.strict})"
+        strict = ", strict" if strict_matters(self.encoder.plan) else ""
+        depth = f", {self.encoder.depth}" if self.encoder.plan.max_depth else ""
+        return f"_write_{function}({self.source(op.slot)}{strict}{depth})"
 
     # Assembly
 
@@ -301,7 +395,8 @@ class BodyEncoder:
         """Return the octets of a body inside this one, whose values are prepared."""
         inner = BodyEncoder(self.encoder, self.owner, self.sources)
         inner.octets, inner.lists, inner.measured = self.octets, self.lists, self.measured
-        inner.numbers, inner.sizes = self.numbers, self.sizes
+        inner.numbers, inner.sizes, inner.optionals = self.numbers, self.sizes, self.optionals
+        inner.counts = self.counts
         inner.assemble(body)
         return " + ".join(filter(None, inner.pieces)) or _NOTHING
 
@@ -353,7 +448,9 @@ class BodyEncoder:
             self._append("")
             self.checks[op.slot] = len(self.pieces) - 1, op
             return
-        if op.counts:
+        if op.bits:
+            value = self._bit_terms(op)
+        elif op.counts:
             value = self._count(op)
         elif op.flags and announcing_bits(self.encoder.protocol):
             value = "flags"
@@ -384,8 +481,25 @@ class BodyEncoder:
         self._flush()
         self._add_packed(op, value)
 
-    def _count(self, op: Number) -> str:
+    def _bit_terms(self, op: Number) -> str:
+        """Return the expression for an integer that is made of bits."""
+        constant = sum((bit.constant or 0) << bit.shift for bit in op.bits)
+        terms = [f"0x{constant:02x}"] if constant else []
+        for bit in op.bits:
+            if bit.constant is not None or bit.spare:
+                continue
+            value = self._count(bit) if bit.counts else self.source(bit.slot)
+            if bit.announces:
+                value = f"({self._presence(self.optionals[bit.announces])})"
+            elif not bit.boolean:
+                value = f"bits_of({value}, {bit.width})"
+            terms.append(f"{value} << {bit.shift}" if bit.shift else value)
+        return " | ".join(terms) or "0"
+
+    def _count(self, op: Number | Bit) -> str:
         """Return the expression for a hidden number."""
+        if op.slot in self.counts:
+            return self.counts[op.slot]
         if op.slot in self.lists:
             return _plus(f"len({self.lists[op.slot]})", op.plus)
         terms = [self._length(slot) for slot in op.counts]
@@ -487,8 +601,27 @@ def _all(body: Body) -> Sequence[Op]:
 
 def _counts_octets(ops: Sequence[Op], slot: str) -> bool:
     """Return whether a loop is counted in octets: by a number that no `Loop` has as its count."""
-    counters = {op.count for op in ops if isinstance(op, Loop)}
-    return any(isinstance(op, Number) and slot in op.counts and op.slot not in counters for op in ops)
+    numbers = {op.count for op in ops if isinstance(op, Loop)}
+    return any(slot in counter.counts and counter.slot not in numbers for counter in counters(ops))
+
+
+def _slots(body: Body) -> Iterator[str]:
+    """Yield the slots of a body, and those of bits."""
+    for op in nested(body):
+        if isinstance(op, Number):
+            yield from (number.slot for number in (op, *op.bits))
+        elif not isinstance(op, Fixed | Mark | Region):
+            yield op.slot
+
+
+def _counted_by(body: Body) -> Iterator[str]:
+    """Yield the slots of the numbers that count values of a body."""
+    for op in _all(body):
+        match op:
+            case TakeText(extent=extent) | TakeOctets(extent=extent) if extent.kind == "slot":
+                yield extent.slot
+            case Loop(count=count) if count:
+                yield count
 
 
 def _variable_number(op: Number, value: str) -> str:

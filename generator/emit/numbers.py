@@ -46,7 +46,7 @@ def code_in(op: Op, order: str) -> str:
         case Number(coding=coding):
             little = is_little(coding)
             return struct_code(coding) if little is None or little == (order == "<") else ""
-        case Expect(octets=octets):
+        case Expect(octets=octets, folded=False):
             return STRUCT_CODES.get(len(octets), "")
     return ""
 

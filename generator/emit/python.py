@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from specwire.generator import ir
@@ -39,17 +40,26 @@ class Lines:
         return "\n".join(self._lines)
 
 
-def annotation(field: ir.Field, *, many: bool = False) -> str:
-    """Return the type of a field's attribute; `many` for a stack or rest of frames."""
-    base = element_annotation(field.type)
+def annotation(
+    field: ir.Field, *, many: bool = False, enclosing: Mapping[str, str] = MappingProxyType({})
+) -> str:
+    """Return the type of a field's attribute; `many` for a stack or rest of frames.
+
+    `enclosing` has the types of the unions that contain themselves, by name.
+    """
+    base = element_annotation(field.type, enclosing)
     if many:
         base = f"tuple[{base}, ...]"
     return f"{base} | None" if field.nullable else base
 
 
-def element_annotation(type: ir.Type) -> str:
-    """Return the type of a value in Python."""
+def element_annotation(type: ir.Type, enclosing: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return the type of a value in Python; `enclosing` is as in `annotation`."""
     match type:
+        case ir.BitType(boolean=True) | ir.PresentType():
+            return "bool"
+        case ir.BitType():
+            return "int"
         case ir.IntegerType() | ir.VarintType() | ir.DigitsType():
             return "int"
         case ir.FloatType():
@@ -61,7 +71,7 @@ def element_annotation(type: ir.Type) -> str:
         case ir.OctetsType():
             return "bytes"
         case ir.ListType(element=element):
-            return f"tuple[{element_annotation(element)}, ...]"
+            return f"tuple[{element_annotation(element, enclosing)}, ...]"
         case ir.PairsType(value=ir.OctetsType()):
             return "tuple[tuple[str, bytes], ...]"
         case ir.PairsType():
@@ -70,6 +80,8 @@ def element_annotation(type: ir.Type) -> str:
             return name
         case ir.UnionType(options=options):
             return " | ".join(option.class_name for option in options)
+        case ir.EnclosingType(name=name):
+            return enclosing.get(name, name)
     return "str"
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from typing import TypeVar
 
 from specwire.generator import ir
+from specwire.generator.emit.python import element_annotation
 
 Answer = TypeVar("Answer")
 
@@ -35,6 +36,12 @@ def records(protocol: ir.Protocol) -> tuple[ir.RecordType, ...]:
 def unions(protocol: ir.Protocol) -> tuple[ir.UnionType, ...]:
     """Return the union types of the messages, each after its options."""
     return tuple(dict.fromkeys(type for type in _types(protocol) if isinstance(type, ir.UnionType)))
+
+
+@_kept
+def enclosing(protocol: ir.Protocol) -> Mapping[str, str]:
+    """Return the Python type of every union, by the name with which values inside it refer to it."""
+    return {union.name: element_annotation(union) for union in unions(protocol)}
 
 
 def _types(protocol: ir.Protocol) -> Iterator[ir.Type]:

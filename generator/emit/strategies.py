@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from specwire.generator import ir
 from specwire.generator.emit.python import annotation, frame_fields, paragraph, sentence
-from specwire.generator.emit.records import records
+from specwire.generator.emit.records import enclosing, records
 from specwire.generator.emit.write import Emitter, header, render
 from specwire.generator.ir.names import attribute
 from specwire.generator.passes.shapes import takes_sender
@@ -47,12 +47,12 @@ def emit(protocol: ir.Protocol) -> str:
     names = _function_names(protocol)
     senders = dict.fromkeys(letter for message in protocol.messages for letter in message.senders)
     functions = [
-        _function("messages", message, names[message.class_name], frame_fields(message))
+        _function("messages", message, names[message.class_name], frame_fields(message), protocol)
         for message in protocol.messages
     ]
     for record in records(protocol):
         fields = [(field, False) for field in record.fields if not field.implied]
-        functions.append(_function("records", record, names[record.class_name], fields))
+        functions.append(_function("records", record, names[record.class_name], fields, protocol))
     likely = list(_likely(protocol))
     example = names[protocol.messages[0].class_name]
     return render(
@@ -86,14 +86,21 @@ def _snake(class_name: str) -> str:
 
 
 def _function(
-    kind: str, one: ir.Message | ir.RecordType, name: str, fields: Iterable[tuple[ir.Field, bool]]
+    kind: str,
+    one: ir.Message | ir.RecordType,
+    name: str,
+    fields: Iterable[tuple[ir.Field, bool]],
+    protocol: ir.Protocol,
 ) -> _Function:
+    unions = enclosing(protocol)
     return _Function(
         name,
         one.class_name,
         kind,
         doc=paragraph(f"Draw {one.name} {kind}. {sentence(one.doc)}".strip(), 4),
-        parameters=tuple((field.attribute, annotation(field, many=many)) for field, many in fields),
+        parameters=tuple(
+            (field.attribute, annotation(field, many=many, enclosing=unions)) for field, many in fields
+        ),
     )
 
 

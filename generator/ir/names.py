@@ -79,9 +79,12 @@ _CONSTRUCT_NAMES = frozenset(
 PARAMETERS = frozenset(
     {
         "as_octets",
+        "bits_of",
+        "ends_early",
         "frames",
         "index_of",
         "padded",
+        "run_end",
         "self",
         "sized",
         "strict",

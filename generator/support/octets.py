@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from operator import index
 from typing import Any, Literal, SupportsIndex
@@ -55,6 +56,19 @@ def twos_complement(value: SupportsIndex, octets: int, order: Literal["big", "li
     return index(value).to_bytes(octets, order, signed=True)
 
 
+def bits_of(value: SupportsIndex, width: int) -> int:
+    """Return an unsigned integer that fits in `width` bits.
+
+    Raises:
+        OverflowError: the integer is negative or too large.
+        TypeError: the value is no integer.
+    """
+    number = index(value)
+    if number >> width:
+        raise OverflowError(f"more than {width} bits, or negative")
+    return number
+
+
 def view_of(octets: Any) -> Any:
     """Return a read-only view of octets, whose slices need no copy.
 
@@ -99,6 +113,31 @@ def index_of(frame: bytes | memoryview, end: bytes, at: int) -> int:
             raise ValueError("the octets that end a text are missing")
         width *= 2
     return at + found
+
+
+def run_end(
+    run: re.Pattern[bytes], frame: bytes | memoryview, at: int, least: int, stop: int | None = None
+) -> int:
+    """Return the end of the octets from octet `at` on that `run` matches, none of them from `stop` on.
+
+    Raises:
+        ValueError: there are fewer than `least`, or the frame ends before octet `at`.
+    """
+    found = run.match(frame, at, len(frame) if stop is None else stop)
+    if found is None or found.end() - at < least:
+        raise ValueError(f"fewer than {least} octets")
+    return found.end()
+
+
+def ends_early(items: Sequence[bytes], end: bytes) -> bool:
+    """Return whether `end`, which follows the items, occurs where one of them begins."""
+    octets = b"".join([*items, end])
+    at = 0
+    for item in items:
+        if octets.startswith(end, at):
+            return True
+        at += len(item)
+    return False
 
 
 def padded(text: str, octets: int, fill: bytes) -> bytes:
