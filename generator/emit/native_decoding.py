@@ -162,8 +162,8 @@ class Reader(Statements, plan.Visitor):
         for bit in op.bits:
             if bit.spare:
                 continue
-            value = f"bits >> {bit.shift}" if bit.shift else "bits"
-            value = f"({value}) & {c_number(2**bit.width - 1)}" if bit.width < 64 else value
+            value = f"(bits >> {bit.shift})" if bit.shift else "bits"
+            value = f"{value} & {c_number(2**bit.width - 1)}" if bit.width < 64 else value
             members = bit.members if bit.constant is None else (bit.constant,)
             if members:
                 self.add(f"{self.local('value', 'uint64_t')} = {value}")

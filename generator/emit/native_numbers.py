@@ -122,11 +122,11 @@ class NumberEncoder(Statements):
     def _bits(self, op: plan.Number) -> None:
         """Write an integer that is made of bits; those that are not known yet are 0."""
         bits = self.local("bits", "uint64_t")
-        self.add(f"{bits} = 0")
+        self.add(f"{bits} = {c_number(sum((bit.constant or 0) << bit.shift for bit in op.bits))}")
         for bit in op.bits:
             if bit.counts and bit.slot not in self.loops:
                 self.unknown[bit.slot] = self.position("spot"), op
-            elif not bit.spare and bit.constant != 0:
+            elif not bit.spare and bit.constant is None:
                 value = self._bit(bit)
                 self.add(f"{bits} |= {f'<uint64_t>({value}) << {bit.shift}' if bit.shift else value}")
                 self._keep(bit, value)
@@ -135,8 +135,6 @@ class NumberEncoder(Statements):
 
     def _bit(self, bit: plan.Bit) -> str:
         """Return the expression for the number of some bits, after the checks of its value."""
-        if bit.constant is not None:
-            return c_number(bit.constant)
         if bit.announces:
             member = self.members[bit.announces]
             return f"{self.value(bit.announces)} is {'True' if member.is_presence else 'not None'}"
