@@ -11,6 +11,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 from importlib.resources import files
+from pathlib import Path
 
 from specwire.generator import ir
 from specwire.generator.emit.bodies import choice_function, choices, lends_slices, record_function
@@ -30,6 +31,8 @@ SUPPORT = (
     "native.pxd", "native.pyx", "native_numbers.pxd", "native_octets.pxd", "native_reading.pxd", "native_writing.pxd",
 )  # fmt: skip
 """Support files that are compiled with a package or that it is compiled against."""
+MATCHING = "native_matching.pxd"
+"""Support file that only some packages are compiled against."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class _Function:
     put: str
     skip: str = ""
     count: str = ""
-    """Parameter for the number of items, if it is a loop."""
+    """Parameter of the reader for the number of items, if it is a loop."""
 
 
 def emit(protocol: ir.Protocol) -> str:
@@ -59,7 +62,7 @@ def native_digest(protocol: ir.Protocol, text: str | None = None) -> str:
     """
     code = (_source(protocol) if text is None else text).replace(_header(protocol), "")
     digest = hashlib.sha256(code.encode())
-    for name in SUPPORT:
+    for name in (*SUPPORT, *([MATCHING] if Path(MATCHING).stem in code else [])):
         digest.update(files("specwire.generator").joinpath("support", name).read_bytes())
     return digest.hexdigest()[:16]
 
@@ -74,6 +77,9 @@ _OFFERED = {
     "specwire.generated.native": (
         "NativeMessage", "NativeRecord", "Signature", "checksum_of", "enrol", "keep", "native", "octets_of_uuid",
         "uuid_of",
+    ),
+    "specwire.generated.native_matching": (
+        "begins", "is_before", "is_run", "number_folded", "same_folded", "split_run",
     ),
     "specwire.generated.native_numbers": (
         "COMPLEMENT", "MOST_OCTETS", "UNSIGNED", "ZIGZAG", "digits_at", "digits_in", "extended", "fits", "fits_signed",
@@ -117,12 +123,13 @@ def _source(protocol: ir.Protocol) -> str:
         "classes": classes,
         "functions": _functions(plan, functions),
         "many": [
-            (name, take_frames(body, functions, delimited=delimited))
-            for (delimited, body), name in functions.many.items()
+            (name, take_frames(body, functions, delimiter))
+            for (delimiter, body), name in functions.many.items()
         ],
         "kind": kind_function(protocol),
         "by_sender": takes_sender(protocol),
         "views": lends_slices(plan),
+        "depth": bool(plan.max_depth),
     }
     words = set(re.findall(r"\w+", render("native.pyx.j2", cimports=(), **view)))
     cimports = [(module, [name for name in offered if name in words]) for module, offered in _OFFERED.items()]
@@ -139,7 +146,7 @@ def _functions(plan: Plan, functions: Functions) -> list[_Function]:
         name, take, put = record.class_name, take_record(record, functions), put_record(record, functions)
         found.append(_Function(record_function(name), name, take, put))
     for choice in choices(plan):
-        take, put = take_choice(choice.options, functions), put_choice(choice.options, functions)
+        take, put = take_choice(choice, functions), put_choice(choice, functions)
         found.append(_Function(choice_function(choice.options), "object", take, put))
     for loop, name in functions.loops.items():
         skip = take_loop(loop, functions, keep=False) if name in functions.held else ""

@@ -6,11 +6,13 @@ them. Then the pure codec decides. The functions of values inside others:
 - ``_take_<name>(run)`` returns a record, or None if it refuses the octets
 - ``_take_<name>(run, count)`` returns the items of a loop as a tuple
 - ``_skip_<name>(run, count)`` only checks the items, for loops that are held as octets
+
+If a record can contain itself, each has the argument ``depth``: the number of records around it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from specwire.generator.emit.bodies import choice_function, record_function
 from specwire.generator.emit.native_names import (
@@ -19,13 +21,21 @@ from specwire.generator.emit.native_names import (
     Functions,
     Member,
     Statements,
+    begins,
+    c_number,
+    conditions,
+    decided,
     is_hidden,
     is_padded,
     less,
     literal,
+    marks,
     merged,
     none_of,
+    numbers,
+    ranges,
     record_members,
+    same,
 )
 from specwire.generator.support import plan
 from specwire.generator.support.layout import Boolean, Digits, Float, Integer, Varint
@@ -47,8 +57,9 @@ class Reader(Statements, plan.Visitor):
         run: str = "&run",
         refusal: str = "None",
         keep: bool = True,
+        depth: str = "0",
     ) -> None:
-        super().__init__(functions, refusal, 1)
+        super().__init__(functions, refusal, 1, depth)
         self.members = members
         self.run = run
         self.front = f"{run.removeprefix('&')}.at"
@@ -61,7 +72,13 @@ class Reader(Statements, plan.Visitor):
         self._begun = ""
         """Variable with the address of the body, if it has padding to a multiple."""
         self._numbers: dict[str, str] = {}
-        """Variables of hidden numbers and marks."""
+        """Variables of hidden numbers, of those that decide what is present, and of marks."""
+        self._deciding: set[str] = set()
+        """Slots of numbers that decide what is present."""
+        self._guards: dict[str, str] = {}
+        """Conditions that numbers are present, by slot."""
+        self._last: plan.Optional | None = None
+        """Last operation of the body that the end of the octets can omit."""
 
     # Places
 
@@ -76,10 +93,10 @@ class Reader(Statements, plan.Visitor):
             return self.local("item", "object")
         return self.local("name", "object") if slot == NAME else f"made._{slot}"
 
-    def number_of(self, slot: str) -> str:
-        """Return the variable of a hidden number."""
+    def number_of(self, slot: str, type: str = "uint64_t") -> str:
+        """Return the variable of a number that later operations need."""
         if slot not in self._numbers:
-            self._numbers[slot] = self.fresh("number", "uint64_t")
+            self._numbers[slot] = self.fresh("number", type)
         return self._numbers[slot]
 
     def take(self, slot: str, value: str, *, fallible: bool = True) -> None:
@@ -93,12 +110,14 @@ class Reader(Statements, plan.Visitor):
 
     def body(self, body: plan.Body) -> None:
         """Read a body, from the front of the run."""
-        outer = self._begun
+        outer = self._begun, self._last
+        self._last = None
+        self._deciding |= conditions(body)
         if is_padded(body):
             self._begun = self.fresh("begun", POINTER)
             self.add(f"{self._begun} = {self.front}")
         self.visit(body)
-        self._begun = outer
+        self._begun, self._last = outer
 
     def fixed(self, op: plan.Fixed) -> None:
         if not op.octets:
@@ -112,28 +131,48 @@ class Reader(Statements, plan.Visitor):
         self.add(f"{self.front} += {op.octets}")
 
     def expect(self, op: plan.Expect) -> None:
-        self.refuse_if(f"not same({self.at}, {literal(op.octets)}, {len(op.octets)})")
+        self.refuse_if(f"not {same(self.at, op.octets, folded=op.folded)}")
 
     def number(self, op: plan.Number) -> None:
+        if op.bits:
+            self._bits(op)
+            return
         coding, hidden = op.coding, is_hidden(op)
         members = (0, 1) if isinstance(coding, Boolean) else getattr(coding, "members", ())
         if not (self.keep or hidden or members):
             return
-        value = self._number(op)
+        value, type = self._number(op), "int64_t" if _signed(op) else "uint64_t"
         if members:
-            signed = _signed(op)
-            checked = self.local("signed_value" if signed else "value", "int64_t" if signed else "uint64_t")
+            checked = self.local("signed_value" if _signed(op) else "value", type)
             self.add(f"{checked} = {value}")
             self.refuse_if(none_of(checked, members))
             value = f"{checked} == 1" if isinstance(coding, Boolean) else checked
-        if hidden:
-            self.add(f"{self.number_of(op.slot)} = {value}")
-        elif self.keep:
+        if hidden or op.slot in self._deciding:
+            self.add(f"{self.number_of(op.slot, type)} = {value}")
+        if self.keep and not hidden:
             self.take(op.slot, value, fallible=False)
         if op.flags and self.functions.announcing and isinstance(coding, Integer):
             member = self.target(op.slot)
             self.add(f"{self.local('flags', 'uint64_t')} = {member}")
             self.add(f"{member} &= {256**coding.octets - 1 - self.functions.announcing:#04x}")
+
+    def _bits(self, op: plan.Number) -> None:
+        """Read an integer that is made of bits."""
+        self.add(f"{self.local('bits', 'uint64_t')} = {self._number(op)}")
+        for bit in op.bits:
+            if bit.spare:
+                continue
+            value = f"(bits >> {bit.shift})" if bit.shift else "bits"
+            value = f"{value} & {c_number(2**bit.width - 1)}" if bit.width < 64 else value
+            members = bit.members if bit.constant is None else (bit.constant,)
+            if members:
+                self.add(f"{self.local('value', 'uint64_t')} = {value}")
+                value = "value"
+                self.refuse_if(none_of(value, members))
+            if bit.counts or bit.announces or bit.slot in self._deciding:
+                self.add(f"{self.number_of(bit.slot)} = {value}")
+            if not is_hidden(bit):
+                self.take(bit.slot, f"({value}) == 1" if bit.boolean else value, fallible=False)
 
     def _number(self, op: plan.Number) -> str:
         """Return the expression of a number; statements that it needs are added."""
@@ -195,6 +234,8 @@ class Reader(Statements, plan.Visitor):
                 call = f"split({self.run}, {less(self.number_of(extent.slot), extent.plus)}, &piece)"
             case "until":
                 call = f"split_until({self.run}, {literal(extent.until)}, {len(extent.until)}, &piece)"
+            case "run":
+                call = f"split_run({self.run}, {ranges(extent.among)}, {extent.octets}, &piece)"
             case "rest":
                 call = f"split_rest({self.run}, {extent.octets}, &piece)"
         self.refuse_if(f"not {call}")
@@ -202,9 +243,7 @@ class Reader(Statements, plan.Visitor):
     def word(self, op: plan.Word) -> None:
         for number, option in enumerate(op.options):
             octets = option.encode()
-            test = (
-                f"left({self.run}) == {len(octets)} and same({self.front}, {literal(octets)}, {len(octets)})"
-            )
+            test = f"left({self.run}) == {len(octets)} and {same(self.front, octets, folded=op.folded)}"
             with self.block(f"{'elif' if number else 'if'} {test}:"):
                 self.take(op.slot, literal(option), fallible=False)
         with self.block("else:"):
@@ -222,22 +261,53 @@ class Reader(Statements, plan.Visitor):
         if member and member.is_held:
             start = self.local("start", POINTER)
             self.add(f"{start} = {self.front}")
-            self.refuse_if(f"not _skip_{name}({self.run}, {count})")
+            self.refuse_if(f"not _skip_{name}({self.run}, {count}{self.depth})")
             self.take(op.slot, f"held({start}, {self.front}, {count})", fallible=False)
         elif self.keep:
-            self.take(op.slot, f"_take_{name}({self.run}, {count})")
+            self.take(op.slot, f"_take_{name}({self.run}, {count}{self.depth})")
         else:
-            self.refuse_if(f"not _skip_{name}({self.run}, {count})")
+            self.refuse_if(f"not _skip_{name}({self.run}, {count}{self.depth})")
 
     def nest(self, op: plan.Nest) -> None:
-        self.take(op.slot, f"_take_{record_function(op.record)}({self.run})")
+        self.take(op.slot, f"_take_{record_function(op.record)}({self.run}{self.depth})")
 
     def choose(self, op: plan.Choose) -> None:
-        self.take(op.slot, f"_take_{choice_function(op.options)}({self.run})")
+        self.take(op.slot, f"_take_{choice_function(op.options)}({self.run}{self.depth})")
 
     def optional(self, op: plan.Optional) -> None:
-        with self.block(f"if left({self.run}):"):
+        for name in marks(op.body):
+            self.mark(plan.Mark(name))
+        with self.block(f"if {self._condition(op)}:"):
             self.visit(op.body)
+            if op.boolean:
+                self.take(op.slot, "True", fallible=False)
+        if op.boolean:
+            with self.block("else:"):
+                self.take(op.slot, "False", fallible=False)
+        self._guards |= {number.slot: self._presence(op) for number in numbers(op.body)}
+
+    def _presence(self, op: plan.Optional) -> str:
+        """Return the condition that operations were performed."""
+        return f"{self.target(op.slot)} is {'True' if op.boolean else 'not None'}"
+
+    def _condition(self, op: plan.Optional) -> str:
+        """Return the condition of operations that may be omitted."""
+        when = op.when
+        match when.kind:
+            case "octets":
+                return begins(self.run, self.front, when.octets, folded=when.folded)
+            case "number":
+                return self._if_present(when.slot, decided(when, self.number_of(when.slot)))
+            case "left":
+                last, self._last = self._last, op
+                condition = f"left({self.run})" + (f" > {when.left}" if when.left else "")
+                if last and last.when.left > when.left:
+                    condition += f" and {self._presence(last)}"
+                return condition
+
+    def _if_present(self, slot: str, condition: str) -> str:
+        """Return a condition on a number, which is not met if the number may be omitted and is."""
+        return f"{self._guards[slot]} and {condition}" if slot in self._guards else condition
 
     def sized(self, op: plan.Sized) -> None:
         size = self.local("size", "uint64_t")
@@ -247,7 +317,7 @@ class Reader(Statements, plan.Visitor):
             if not tag and not number:
                 self._size(size, tag, octets)
                 break
-            test = f"left({self.run}) >= {len(tag)} and same({self.front}, {literal(tag)}, {len(tag)})"
+            test = begins(self.run, self.front, tag)
             with self.block(f"{'elif' if number else 'if'} {test}:" if tag else "else:"):
                 self._size(size, tag, octets)
         if forms[-1][0]:
@@ -273,7 +343,8 @@ class Reader(Statements, plan.Visitor):
         self.add(f"{self.end} = {end}")
 
     def mark(self, op: plan.Mark) -> None:
-        self._numbers[op.name] = self.fresh("mark", POINTER)
+        if op.name not in self._numbers:
+            self._numbers[op.name] = self.fresh("mark", POINTER)
         self.add(f"{self._numbers[op.name]} = {self.front}")
 
     def verify(self, op: plan.Verify) -> None:
@@ -281,8 +352,9 @@ class Reader(Statements, plan.Visitor):
         for number, names in enumerate(op.ranges):
             begin, end = (self._numbers[name] for name in names)
             self.add(f"{octets} {'+=' if number else '='} bytes_of({begin}, {end} - {begin})")
-        self.refuse_if(f"not checksum_of({op.algorithm!r}, {octets}, &{value})")
-        self.refuse_if(f"{value} != {self.number_of(op.slot)}")
+        wrong = f"not checksum_of({op.algorithm!r}, {octets}, &{value})"
+        self.refuse_if(self._if_present(op.slot, wrong))
+        self.refuse_if(self._if_present(op.slot, f"{value} != {self.number_of(op.slot)}"))
 
 
 def _signed(op: plan.Number) -> bool:
@@ -294,27 +366,29 @@ def _signed(op: plan.Number) -> bool:
 
 def take_record(record: plan.RecordPlan, functions: Functions) -> str:
     """Return the body of ``_take_<record>(Run* run)``."""
-    reader = Reader(functions, record_members(record.body), run="run")
+    reader = Reader(functions, record_members(record.body), run="run", depth="depth + 1")
+    if functions.max_depth:
+        reader.refuse_if(f"depth >= {functions.max_depth}")
     reader.add(f"cdef {record.class_name} made = {record.class_name}.__new__({record.class_name})")
     reader.body(record.body)
     reader.add("return made")
     return reader.source()
 
 
-def take_choice(options: Sequence[tuple[bytes, str]], functions: Functions) -> str:
+def take_choice(op: plan.Choose, functions: Functions) -> str:
     """Return the body of ``_take_<choice>(Run* run)``."""
-    statements = Statements(functions, "None", 1)
-    for tag, record in options:
-        test = f"left(run) >= {len(tag)} and same(run.at, {literal(tag)}, {len(tag)})"
-        with statements.block(f"if {test}:"):
-            statements.add(f"return _take_{record_function(record)}(run)")
+    statements = Statements(functions, "None", 1, depth="depth")
+    for tag, record in op.options:
+        with statements.block(f"if {begins('run', 'run.at', tag, folded=op.folded)}:"):
+            statements.add(f"return _take_{record_function(record)}(run{statements.depth})")
     statements.add("return None")
     return statements.source()
 
 
 def take_loop(op: plan.Loop, functions: Functions, *, keep: bool = True) -> str:
     """Return the body of ``_take_<loop>(Run* run, uint64_t count)``, or of ``_skip_<loop>``."""
-    reader = Reader(functions, {}, run="run", refusal="None" if keep else "False", keep=keep)
+    refusal = "None" if keep else "False"
+    reader = Reader(functions, {}, run="run", refusal=refusal, keep=keep, depth="depth")
     reader.divided = None if op.pairs in ("", "both") else op.pairs == "first"
     if op.count and op.minimum:
         reader.refuse_if(f"count < {op.minimum}")
@@ -322,8 +396,9 @@ def take_loop(op: plan.Loop, functions: Functions, *, keep: bool = True) -> str:
         reader.add(f"{reader.local('items', 'list')} = []")
     elif op.minimum and not op.count:
         reader.add("count = 0")
+    more = f"left(run) and not ({begins('run', 'run.at', op.until)})" if op.until else "left(run)"
     # Each item has at least one octet, so a count that is too large ends with the octets.
-    with reader.block("for _ in range(count):" if op.count else "while left(run):"):
+    with reader.block("for _ in range(count):" if op.count else f"while {more}:"):
         reader.body(op.body)
         if keep:
             reader.add("items.append((name, item))" if op.pairs == "both" else "items.append(item)")

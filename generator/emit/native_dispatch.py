@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from itertools import groupby
 
 from specwire.generator import ir
-from specwire.generator.emit.native_names import literal
+from specwire.generator.emit.native_names import literal, same
 from specwire.generator.emit.python import Lines
 from specwire.generator.passes.shapes import role_letters, takes_sender, weight
 from specwire.generator.plan.layouts import selected
@@ -42,15 +42,16 @@ def _tags(lines: Lines, protocol: ir.Protocol) -> None:
     rows = [(n, pieces) for n, m in enumerate(protocol.messages, 1) for pieces in selected(m, protocol)]
     (first, *others) = protocol.selectors
     if not others and first.octets is not None and first.octets <= 8:
-        _switch(lines, first.octets, [(pieces[0], n) for n, pieces in rows])
+        number = f"number{'_folded' * protocol.folded}(octets_of(frame_0), {first.octets})"
+        _switch(lines, number, [(pieces[0], n) for n, pieces in rows])
         return
     # Group tags by their last piece, which identifies most messages.
     rows.sort(key=lambda row: row[1][::-1])
     last = len(protocol.selectors) - 1
     for piece, group in groupby(rows, key=lambda row: row[1][last]):
-        with lines.block(f"if {_compared(protocol.selectors[last], last, piece)}:"):
+        with lines.block(f"if {_compared(protocol, last, piece)}:"):
             for number, pieces in group:
-                tests = [_compared(protocol.selectors[n], n, pieces[n]) for n in range(last)]
+                tests = [_compared(protocol, n, pieces[n]) for n in range(last)]
                 if not tests:
                     lines.add(f"return {number}")
                     continue
@@ -58,14 +59,17 @@ def _tags(lines: Lines, protocol: ir.Protocol) -> None:
                     lines.add(f"return {number}")
 
 
-def _compared(selector: ir.Selector, number: int, piece: bytes) -> str:
-    """Return the condition that a selector finds these octets."""
-    test = "frame_is" if selector.octets is None else "frame_begins"
-    return f"{test}(frame_{number}, {literal(piece)}, {len(piece)})"
+def _compared(protocol: ir.Protocol, number: int, piece: bytes) -> str:
+    """Return the condition that selector `number` finds these octets."""
+    whole, frame = protocol.selectors[number].octets is None, f"frame_{number}"
+    if protocol.folded:
+        size = f"len({frame}) {'==' if whole else '>='} {len(piece)}"
+        return f"{size} and {same(f'octets_of({frame})', piece, folded=True)}"
+    return f"{'frame_is' if whole else 'frame_begins'}({frame}, {literal(piece)}, {len(piece)})"
 
 
-def _switch(lines: Lines, octets: int, rows: Iterable[tuple[bytes, int]]) -> None:
-    lines.add(f"cdef uint64_t tag = number(octets_of(frame_0), {octets})")
+def _switch(lines: Lines, tag: str, rows: Iterable[tuple[bytes, int]]) -> None:
+    lines.add(f"cdef uint64_t tag = {tag}")
     for number, (piece, kind) in enumerate(rows):
         test = f"tag == 0x{piece.hex()}{'ULL' if len(piece) > 3 else ''}"
         with lines.block(f"{'elif' if number else 'if'} {test}:"):
@@ -79,7 +83,8 @@ def _patterns(lines: Lines, protocol: ir.Protocol) -> None:
         lines.add("return 0")
     rows = [(tag, n) for n, message in enumerate(protocol.messages, 1) for tag in message.tags]
     for tag, kind in sorted(rows, key=lambda row: -len(row[0])):
-        with lines.block(f"if len(frame) >= {len(tag) // 2}{_fixed(tag, 'frame')}:"):
+        fixed = _fixed(tag, "frame", folded=protocol.folded)
+        with lines.block(f"if len(frame) >= {len(tag) // 2}{fixed}:"):
             lines.add(f"return {kind}")
 
 
@@ -92,7 +97,7 @@ def _shapes(lines: Lines, protocol: ir.Protocol) -> None:
     for number in range(count):
         lines.add(f"cdef bytes frame_{number} = frame_at(frames, {number})")
     for kind, shape in rows:
-        with lines.block(f"if {' and '.join(_fitting(shape))}:"):
+        with lines.block(f"if {' and '.join(_fitting(shape, folded=protocol.folded))}:"):
             others = tuple(letter for letter in roles if letter not in shape.senders)
             if shape.needs_sender:
                 with lines.block("if sender is None:"):
@@ -106,20 +111,20 @@ def _shapes(lines: Lines, protocol: ir.Protocol) -> None:
                 lines.add(f"return {kind}")
 
 
-def _fitting(shape: ir.Shape) -> list[str]:
+def _fitting(shape: ir.Shape, *, folded: bool) -> list[str]:
     """Return the conditions that frames match a shape."""
     least = max(shape.least, len(shape.frames))
     tests = [f"count >= {least}"] + [f"count <= {shape.most}"] * (shape.most is not None)
     for number, head in enumerate(shape.frames):
         size = len(head.octets) // 2
         if size or head.whole:
-            tests.append(
-                f"len(frame_{number}) {'==' if head.whole else '>='} {size}{_fixed(head.octets, f'frame_{number}')}"
-            )
+            frame = f"frame_{number}"
+            fixed = _fixed(head.octets, frame, folded=folded)
+            tests.append(f"len({frame}) {'==' if head.whole else '>='} {size}{fixed}")
     return tests
 
 
-def _fixed(pattern: str, frame: str) -> str:
+def _fixed(pattern: str, frame: str, *, folded: bool) -> str:
     """Return conditions, each after ``and``, that a frame has the octets fixed by a pattern."""
     pieces = [pattern[at : at + 2] for at in range(0, len(pattern), 2)]
     tests = ""
@@ -128,5 +133,5 @@ def _fixed(pattern: str, frame: str) -> str:
         if fixed:
             octets = bytes.fromhex("".join(piece for _, piece in entries))
             at = f" + {entries[0][0]}" if entries[0][0] else ""
-            tests += f" and same(octets_of({frame}){at}, {literal(octets)}, {len(octets)})"
+            tests += f" and {same(f'octets_of({frame}){at}', octets, folded=folded)}"
     return tests

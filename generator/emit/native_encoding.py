@@ -3,21 +3,27 @@
 A function returns None or False for a value that it cannot write: of another type than expected
 (the pure codec also accepts subclasses and views), too long, or one that would decode differently.
 Then the pure codec writes the value or raises the error. The functions of values inside others are
-``_put_<name>(out, given)``.
+``_put_<name>(out, given)``, with ``depth``, the number of records around, if a record can contain
+itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from specwire.generator.emit.bodies import choice_function, flat, record_function
 from specwire.generator.emit.native_names import (
     Functions,
     Statements,
     c_number,
+    conditions,
+    decided,
     is_padded,
     literal,
+    marks,
     merged,
+    numbers,
+    ranges,
     record_members,
 )
 from specwire.generator.emit.native_numbers import NumberEncoder
@@ -35,10 +41,11 @@ class Encoder(NumberEncoder, plan.Visitor):
     _outside: frozenset[str] = frozenset()
     """Numbers that are not known yet and stand before the body."""
     _before = ""
-    """Condition that the last optional value is absent."""
+    """Condition that the last value that the end of the octets can omit is absent."""
 
     def whole(self, body: plan.Body) -> None:
         """Write a whole frame or record, or an item of a loop."""
+        self.deciding = conditions(body)
         self.loops = {op.count: op for op in flat(body) if isinstance(op, plan.Loop) and op.count}
         self._body(body)
         self.checksums()
@@ -110,7 +117,19 @@ class Encoder(NumberEncoder, plan.Visitor):
             call = f"put_text_until({out}, {value}, {literal(extent.until)}, {len(extent.until)})"
         else:
             call = f"{'put_terminated' if op.terminated else 'put_text'}({out}, {value})"
-        self._counted(extent, call)
+        if extent.kind == "run":
+            self._checked_since(call, f"is_run({self.out}, begun, {ranges(extent.among)}, {extent.octets})")
+        elif extent.kind == "until" and self.divided is not None:
+            until = f"{literal(extent.until)}, {len(extent.until)}"
+            self._checked_since(call, f"is_before({self.out}, begun, {until})")
+        else:
+            self._counted(extent, call)
+
+    def _checked_since(self, call: str, check: str) -> None:
+        """Write a value, then check its octets, which follow the position ``begun``."""
+        self.add(f"{self.local('begun', 'Py_ssize_t')} = written({self.out})")
+        self.must(call)
+        self.must(check)
 
     def octets(self, op: plan.TakeOctets) -> None:
         value, extent = self.value(op.slot), op.extent
@@ -149,31 +168,58 @@ class Encoder(NumberEncoder, plan.Visitor):
             with self.block(f"if type({value}) is bytes:"):
                 self.must(f"put_held({self.out}, <bytes>{value})")
             with self.block("else:"):
-                self.must(f"_put_{name}({self.out}, {value})")
+                self.must(f"_put_{name}({self.out}, {value}{self.depth})")
         else:
-            self.must(f"_put_{name}({self.out}, {value})")
+            self.must(f"_put_{name}({self.out}, {value}{self.depth})")
 
     def nest(self, op: plan.Nest) -> None:
-        self.must(f"_put_{record_function(op.record)}({self.out}, {self.value(op.slot)})")
+        self.must(f"_put_{record_function(op.record)}({self.out}, {self.value(op.slot)}{self.depth})")
 
     def choose(self, op: plan.Choose) -> None:
-        self.must(f"_put_{choice_function(op.options)}({self.out}, {self.value(op.slot)})")
+        self.must(f"_put_{choice_function(op.options)}({self.out}, {self.value(op.slot)}{self.depth})")
 
     def optional(self, op: plan.Optional) -> None:
-        """Write a value that may be omitted with all later ones; refuse an empty one."""
-        value, before, numbers = self.value(op.slot), self._before, set(self.unknown)
-        self._before = f"{value} is None"
-        with self.block(f"if {value} is not None:"):
-            if before:
-                self.refuse_if(before)
-            begun = self.position("begun")
-            self.visit(op.body)
-            self.positions.remove(begun)
-            self.refuse_if(f"written({self.out}) == {begun}")
-        if numbers - set(self.unknown):
+        """Write values that may be omitted; refuse those that would not be read as they are."""
+        value, numbers_before = self.value(op.slot), set(self.unknown)
+        present = f"{value} is {'True' if op.boolean else 'not None'}"
+        self._check_presence(op, value, present)
+        for name in marks(op.body):
+            self.mark(plan.Mark(name))
+        before = self._before
+        with self.block(f"if {present}:"):
+            if op.when.kind == "left":
+                self._before = f"not ({present})" if op.boolean else f"{value} is None"
+                if before:
+                    self.refuse_if(before)
+                begun = self.position("begun")
+                self.visit(op.body)
+                self.positions.remove(begun)
+                self.refuse_if(f"written({self.out}) == {begun}")
+            else:
+                self.visit(op.body)
+        self.guards |= {number.slot: present for number in numbers(op.body)}
+        if numbers_before - set(self.unknown):
             # The pure codec knows the number of the octets of an absent value.
             with self.block("else:"):
                 self.add(f"return {self.refusal}")
+
+    def _check_presence(self, op: plan.Optional, value: str, present: str) -> None:
+        """Refuse values of which only some are present, or that a number says are not there."""
+        if op.boolean:
+            self.refuse_if(f"{value} is not True and {value} is not False")
+        for other in op.others:
+            self.refuse_if(f"({self.value(other)} is None) != ({value} is None)")
+        if op.when.kind != "number":
+            return
+        slot = op.when.slot
+        if slot not in self.known:
+            # Always true: the pure codec knows a number of octets that are written later.
+            self.refuse_if(f"{self.writer}.begin != NULL")
+            return
+        condition = decided(op.when, self.known[slot])
+        if slot in self.guards:
+            condition = f"{self.guards[slot]} and {condition}"
+        self.refuse_if(f"({present}) != ({condition})")
 
     def region(self, op: plan.Region) -> None:
         begun = self.position("begun")
@@ -222,7 +268,9 @@ def put_record(record: plan.RecordPlan, functions: Functions) -> str:
     """Return the body of ``_put_<record>(Writer* out, object given)``."""
     name = record.class_name
     members = record_members(record.body)
-    encoder = Encoder(functions, members, owner="record", out="out", refusal="False")
+    encoder = Encoder(functions, members, owner="record", out="out", refusal="False", depth="depth + 1")
+    if functions.max_depth:
+        encoder.refuse_if(f"depth >= {functions.max_depth}")
     encoder.refuse_if(f"type(given) is not {name}")
     encoder.add(f"cdef {name} record = <{name}>given")
     encoder.refuse_if("record.kept__ is not None")
@@ -231,19 +279,19 @@ def put_record(record: plan.RecordPlan, functions: Functions) -> str:
     return encoder.source()
 
 
-def put_choice(options: Sequence[tuple[bytes, str]], functions: Functions) -> str:
+def put_choice(op: plan.Choose, functions: Functions) -> str:
     """Return the body of ``_put_<choice>(Writer* out, object given)``."""
-    statements = Statements(functions, "False", 1)
-    for _, record in options:
+    statements = Statements(functions, "False", 1, depth="depth")
+    for _, record in op.options:
         with statements.block(f"if type(given) is {record}:"):
-            statements.add(f"return _put_{record_function(record)}(out, given)")
+            statements.add(f"return _put_{record_function(record)}(out, given{statements.depth})")
     statements.add("return False")
     return statements.source()
 
 
 def put_loop(op: plan.Loop, functions: Functions) -> str:
     """Return the body of ``_put_<loop>(Writer* out, object given)``."""
-    encoder = Encoder(functions, {}, out="out", refusal="False")
+    encoder = Encoder(functions, {}, out="out", refusal="False", depth="depth")
     encoder.divided = None if op.pairs in ("", "both") else op.pairs == "first"
     items, item = encoder.local("items", "tuple"), encoder.local("item", "object")
     encoder.refuse_if("type(given) is not tuple")
@@ -253,6 +301,9 @@ def put_loop(op: plan.Loop, functions: Functions) -> str:
     with encoder.block(f"for {item} in {items}:"):
         if op.pairs:
             encoder.refuse_if(f"type({item}) is not tuple or len(<tuple>{item}) != 2")
+        start = encoder.position("start") if op.until else ""
         encoder.whole(op.body)
+        if start:
+            encoder.refuse_if(f"begins(out, {start}, {literal(op.until)}, {len(op.until)})")
     encoder.add("return True")
     return encoder.source()

@@ -21,11 +21,11 @@ def decode_message(message: plan.MessagePlan, functions: Functions) -> str:
     return reader.source()
 
 
-def take_frames(body: plan.Body, functions: Functions, *, delimited: bool) -> str:
+def take_frames(body: plan.Body, functions: Functions, delimiter: bytes | None) -> str:
     """Return the body of ``_take_<frames>(frames, place, stop)``: a tuple, or None."""
     reader = _MessageReader(functions, {})
     items, frame = reader.local("items", "list"), reader.local("frame", "bytes")
-    if not delimited:
+    if delimiter is None:
         # Usually there are no frames; then no list is created.
         with reader.block("if place[0] == stop:"):
             reader.add("return ()")
@@ -33,15 +33,15 @@ def take_frames(body: plan.Body, functions: Functions, *, delimited: bool) -> st
     with reader.block("while place[0] < stop:"):
         reader.frame("place[0]", body=None)
         reader.add("place[0] += 1")
-        if delimited:
-            with reader.block(f"if not len({frame}):"):
+        if delimiter is not None:
+            with reader.block(f"if {_is_delimiter(frame, delimiter)}:"):
                 reader.add(f"return tuple({items})")
         reader.content(body)
-        if delimited and isinstance(body[0], plan.TakeText) and body[0].terminated:
-            # A frame of a single NUL: encoded without it, it would be the delimiter.
-            reader.refuse_if("not item")
+        if delimiter is not None and isinstance(body[0], plan.TakeText) and body[0].terminated:
+            # The delimiter and a NUL: encoded without the NUL, the frame would be the delimiter.
+            reader.refuse_if(f"item.encode() == {literal(delimiter)}" if delimiter else "not item")
         reader.add(f"{items}.append(item)")
-    reader.add("return None" if delimited else f"return tuple({items})")
+    reader.add(f"return tuple({items})" if delimiter is None else "return None")
     return reader.source()
 
 
@@ -95,18 +95,18 @@ class _MessageReader(Reader):
                     with self.block(f"if {at} < count:"):
                         self._next(part)
                 case "always":
-                    self._next(part)
+                    self._next(part, f"count - {behind}" if _is_rest(part) and behind else "count")
         self.refuse_if(f"{at} + {behind} != count" if behind else f"{at} != count")
 
-    def _next(self, part: plan.Part) -> None:
+    def _next(self, part: plan.Part, stop: str = "count") -> None:
         if isinstance(part, plan.ManyFrames):
-            self._take_many(part, "count")
+            self._take_many(part, stop)
         else:
             self.frame("at", part.body)
             self.add("at += 1")
 
     def _take_many(self, part: plan.ManyFrames, stop: str) -> None:
-        name = self.functions.many[part.delimited, part.body]
+        name = self.functions.many[part.delimiter, part.body]
         self.take(part.slot, f"_take_{name}(frames, &at, {stop})")
 
     def _check_flags(self, parts: Sequence[plan.Part]) -> None:
@@ -236,11 +236,11 @@ class _MessageEncoder(Encoder):
         self.refuse_if(f"type({value}) is not tuple")
         with self.block(f"for {item} in <tuple>{value}:"):
             self.frame(part.body)
-            if part.delimited:
-                self.refuse_if("not len(frame)")
+            if part.delimiter is not None:
+                self.refuse_if(_is_delimiter("frame", part.delimiter))
             self.add("made.append(frame)")
-        if part.delimited:
-            self.add('made.append(b"")')
+        if part.delimiter is not None:
+            self.add(f"made.append({literal(part.delimiter)})")
 
     def frame(self, body: plan.Body) -> None:
         """Build the octets of one frame in the variable ``frame``."""
@@ -262,10 +262,12 @@ class _MessageEncoder(Encoder):
             self.refuse_if(f"{frame} is None")
 
     def _is_plain(self, op: plan.Fixed) -> bool:
-        """Return whether operations only write constants and C integers."""
+        """Return whether operations only write constants, bits and C integers."""
         for inner in op.body:
             match inner:
                 case plan.Expect() | plan.Pad():
+                    continue
+                case plan.Number(bits=bits) if bits and not any(bit.counts for bit in bits):
                     continue
                 case plan.Number(slot=slot) if slot in self.members and self.members[slot].range:
                     continue
@@ -289,6 +291,11 @@ class _MessageEncoder(Encoder):
 
 
 # Parts
+
+
+def _is_delimiter(frame: str, delimiter: bytes) -> str:
+    """Return the condition that a frame is the delimiter."""
+    return f"frame_is({frame}, {literal(delimiter)}, {len(delimiter)})" if delimiter else f"not len({frame})"
 
 
 def _is_rest(part: plan.Part) -> bool:

@@ -22,8 +22,11 @@ SIGNS = {None: "UNSIGNED", "zigzag": "ZIGZAG", "complement": "COMPLEMENT"}
 """Names in C of how a varint is signed."""
 
 
-Value = plan.Number | plan.TakeText | plan.TakeOctets | plan.Word | plan.Loop | plan.Nest | plan.Choose
-"""Operation that reads the value of an attribute."""
+Value = (
+    plan.Number | plan.Bit | plan.TakeText | plan.TakeOctets | plan.Word | plan.Loop | plan.Nest | plan.Choose
+    | plan.Optional
+)  # fmt: skip
+"""Operation that reads the value of an attribute; an `Optional` if that is a bool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,9 @@ class Member:
     @property
     def range(self) -> tuple[int, int] | None:
         """Least and greatest value of a C integer; None for an object."""
-        return bounds(self.op.coding) if isinstance(self.op, plan.Number) and self.present else None
+        return (
+            number_bounds(self.op) if isinstance(self.op, plan.Number | plan.Bit) and self.present else None
+        )
 
     @property
     def c_type(self) -> str:
@@ -59,6 +64,11 @@ class Member:
         least, most = ends
         octets = next(width for width in (1, 2, 4, 8) if most < 256**width and least >= -(256**width) // 2)
         return f"{'int' if least else 'uint'}{8 * octets}_t"
+
+    @property
+    def is_presence(self) -> bool:
+        """Whether the value is a bool that says whether constants are present."""
+        return isinstance(self.op, plan.Optional)
 
     @property
     def is_held(self) -> bool:
@@ -88,10 +98,14 @@ def values(body: plan.Body, *, optional: bool = False) -> Iterator[tuple[Value, 
     """Yield the operations that read values of attributes, and whether these may be omitted."""
     for op in operations(body):
         match op:
+            case plan.Optional(boolean=True):
+                yield op, True
             case plan.Optional(body=inside):
                 yield from values(inside, optional=True)
             case plan.Sized(body=inside) | plan.Region(body=inside):
                 yield from values(inside, optional=optional)
+            case plan.Number(bits=bits) if bits:
+                yield from ((bit, optional) for bit in bits if not is_hidden(bit))
             case plan.Number() if is_hidden(op):
                 continue
             case plan.Expect() | plan.Pad() | plan.Mark() | plan.Verify() | plan.Fixed():
@@ -100,9 +114,31 @@ def values(body: plan.Body, *, optional: bool = False) -> Iterator[tuple[Value, 
                 yield op, optional
 
 
-def is_hidden(op: plan.Number) -> bool:
-    """Return whether a number is computed from other values."""
+def is_hidden(op: plan.Number | plan.Bit) -> bool:
+    """Return whether a number is computed from other values, or always the same."""
+    if isinstance(op, plan.Bit):
+        return op.constant is not None or op.spare or bool(op.counts or op.announces)
     return bool(op.counts) or op.checks
+
+
+def numbers(body: plan.Body) -> Iterator[plan.Number | plan.Bit]:
+    """Yield the numbers of a body and of the bodies inside it, but not of the items of loops.
+
+    Bits are yielded instead of their integer.
+    """
+    for op in flat(body):
+        if isinstance(op, plan.Number):
+            yield from op.bits or (op,)
+
+
+def conditions(body: plan.Body) -> set[str]:
+    """Return the slots of the numbers that decide whether operations of a body are performed."""
+    return {op.when.slot for op in flat(body) if isinstance(op, plan.Optional)} - {""}
+
+
+def marks(body: plan.Body) -> list[str]:
+    """Return the names of the marks of a body and of the bodies inside it."""
+    return [op.name for op in flat(body) if isinstance(op, plan.Mark)]
 
 
 def is_padded(body: plan.Body) -> bool:
@@ -114,7 +150,7 @@ def _is_canonical(body: plan.Body) -> bool:
     """Return whether encoding always reproduces the octets of a body, and it contains no record."""
     for op in operations(body):
         match op:
-            case plan.Number(coding=Integer() | Boolean()) | plan.TakeOctets():
+            case plan.Number(coding=Integer() | Boolean()) | plan.TakeOctets() | plan.Expect(folded=False):
                 continue
             case plan.TakeText(terminated=terminated):
                 if terminated:
@@ -125,6 +161,13 @@ def _is_canonical(body: plan.Body) -> bool:
             case _:
                 return False
     return True
+
+
+def number_bounds(op: plan.Number | plan.Bit) -> tuple[int, int] | None:
+    """Return the least and the greatest value of a number; None if it is no C integer."""
+    if isinstance(op, plan.Number):
+        return bounds(op.coding)
+    return None if op.boolean else (0, 2**op.width - 1)
 
 
 def bounds(coding: Coding) -> tuple[int, int] | None:
@@ -148,7 +191,7 @@ def merged(body: plan.Body) -> list[plan.Op]:
     found: list[plan.Op] = []
     for op in body:
         last = found[-1] if found else None
-        if isinstance(op, plan.Expect) and isinstance(last, plan.Expect):
+        if isinstance(op, plan.Expect) and isinstance(last, plan.Expect) and op.folded == last.folded:
             found[-1] = msgspec.structs.replace(last, octets=last.octets + op.octets)
         elif not isinstance(op, plan.Expect) or op.octets:
             found.append(op)
@@ -161,8 +204,10 @@ class Functions:
     def __init__(self, lowered: plan.Plan, announcing: int) -> None:
         self.announcing = announcing
         """Bits of the flags that announce parts."""
+        self.max_depth = lowered.max_depth
+        """Maximum number of records that contain each other; 0 if it needs no check."""
         self.loops: dict[plan.Loop, str] = {}
-        self.many: dict[tuple[bool, plan.Body], str] = {}
+        self.many: dict[tuple[bytes | None, plan.Body], str] = {}
         self.held: set[str] = set()
         """Loops that are held, and loops inside them."""
         for record in lowered.records:
@@ -172,7 +217,7 @@ class Functions:
             for part in message.parts:
                 self._body(part.body, members)
                 if isinstance(part, plan.ManyFrames):
-                    key = (part.delimited, part.body)
+                    key = (part.delimiter, part.body)
                     self.many.setdefault(key, f"frames_{len(self.many) + 1}")
 
     def _body(self, body: plan.Body, members: dict[str, Member]) -> None:
@@ -196,10 +241,12 @@ def _loop_key(op: plan.Loop) -> plan.Loop:
 class Statements:
     """Statements of one function in Cython, and the declarations of its variables."""
 
-    def __init__(self, functions: Functions, refusal: str, indent: int) -> None:
+    def __init__(self, functions: Functions, refusal: str, indent: int, depth: str = "0") -> None:
         self.functions = functions
         self.refusal = refusal
         """Expression that the function returns for what it refuses."""
+        self.depth = f", {depth}" if functions.max_depth else ""
+        """Argument of functions of values inside: the number of records that contain them."""
         self.lines = Lines(indent)
         self._indent = indent
         self.variables: dict[str, str] = {}
@@ -251,11 +298,45 @@ def c_number(value: int) -> str:
     return f"{value}ULL" if value >= 2**31 else str(value)
 
 
+def one_of(value: str, members: tuple[int, ...]) -> str:
+    """Return the condition that a number is one of `members`."""
+    if len(members) == 1:
+        return f"{value} == {c_number(members[0])}"
+    return f"{value} in ({', '.join(map(c_number, members))})"
+
+
 def none_of(value: str, members: tuple[int, ...]) -> str:
     """Return the condition that a number is none of `members`."""
     if len(members) == 1:
         return f"{value} != {c_number(members[0])}"
     return f"{value} not in ({', '.join(map(c_number, members))})"
+
+
+def decided(when: plan.When, number: str) -> str:
+    """Return the condition that a number decides that operations are performed."""
+    return one_of(f"({number} & {c_number(when.mask)})" if when.mask else number, when.values)
+
+
+def same(at: str, octets: bytes, *, folded: bool = False) -> str:
+    """Return the condition that octets at an address are these; letters in either case if `folded`."""
+    wanted = octets.lower() if folded else octets
+    return f"same{'_folded' * folded}({at}, {literal(wanted)}, {len(octets)})"
+
+
+def begins(run: str, at: str, octets: bytes, *, folded: bool = False) -> str:
+    """Return the condition that a run, which is at an address, begins with these octets."""
+    return f"left({run}) >= {len(octets)} and {same(at, octets, folded=folded)}"
+
+
+def ranges(among: bytes) -> str:
+    """Return two arguments: the ranges of octets in ascending order, and their number."""
+    found: list[list[int]] = []
+    for octet in among:
+        if found and octet == found[-1][1] + 1:
+            found[-1][1] = octet
+        else:
+            found.append([octet, octet])
+    return f"{literal(bytes(octet for pair in found for octet in pair))}, {len(found)}"
 
 
 def less(number: str, plus: int) -> str:

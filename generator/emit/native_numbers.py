@@ -8,16 +8,17 @@ there move, too. Checksums are computed when all octets of the frame or record a
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 
 from specwire.generator.emit.native_names import (
     SIGNS,
     Functions,
     Member,
     Statements,
-    bounds,
     c_number,
     is_hidden,
     none_of,
+    number_bounds,
 )
 from specwire.generator.support import plan
 from specwire.generator.support.layout import Boolean, Coding, Digits, Float, Integer, Varint
@@ -42,8 +43,9 @@ class NumberEncoder(Statements):
         out: str = "&out",
         refusal: str = "drop(&out)",
         indent: int = 1,
+        depth: str = "0",
     ) -> None:
-        super().__init__(functions, refusal, indent)
+        super().__init__(functions, refusal, indent, depth)
         self.members = members
         self.owner = owner
         self.out = out
@@ -54,7 +56,13 @@ class NumberEncoder(Statements):
         self.loops: dict[str, plan.Loop] = {}
         """Loops by the slots of the numbers of their items."""
         self.unknown: dict[str, tuple[str, plan.Number]] = {}
-        """Numbers that are not known yet, by slot, and their positions."""
+        """Numbers that are not known yet, by slot, and their positions; for bits, the integer."""
+        self.deciding: set[str] = set()
+        """Slots of numbers that decide what is present."""
+        self.known: dict[str, str] = {}
+        """Variables of these numbers, by slot, as soon as they are known."""
+        self.guards: dict[str, str] = {}
+        """Conditions that numbers are present, by slot."""
         self.positions: list[str] = []
         """Variables of positions that an insertion before them moves, in ascending order."""
         self._marks: dict[str, str] = {}
@@ -100,38 +108,71 @@ class NumberEncoder(Statements):
         self._resolve(slot, count)
 
     def number(self, op: plan.Number) -> None:
-        if op.slot in self.loops:
-            self._count(op, self.loops[op.slot])
+        if op.bits:
+            self._bits(op)
+        elif op.slot in self.loops:
+            self._write(op.coding, self._count(op))
         elif is_hidden(op):
             self.unknown[op.slot] = self.position("spot"), op
         else:
-            self._write(op.coding, self._checked(op))
+            value = self._checked(op)
+            self._write(op.coding, value)
+            self._keep(op, value)
 
-    def _count(self, op: plan.Number, loop: plan.Loop) -> None:
+    def _bits(self, op: plan.Number) -> None:
+        """Write an integer that is made of bits; those that are not known yet are 0."""
+        bits = self.local("bits", "uint64_t")
+        self.add(f"{bits} = {c_number(sum((bit.constant or 0) << bit.shift for bit in op.bits))}")
+        for bit in op.bits:
+            if bit.counts and bit.slot not in self.loops:
+                self.unknown[bit.slot] = self.position("spot"), op
+            elif not bit.spare and bit.constant is None:
+                value = self._bit(bit)
+                self.add(f"{bits} |= {f'<uint64_t>({value}) << {bit.shift}' if bit.shift else value}")
+                self._keep(bit, value)
+        assert isinstance(op.coding, Integer)
+        self._store(op.coding, self.at, bits)
+
+    def _bit(self, bit: plan.Bit) -> str:
+        """Return the expression for the number of some bits, after the checks of its value."""
+        if bit.announces:
+            member = self.members[bit.announces]
+            return f"{self.value(bit.announces)} is {'True' if member.is_presence else 'not None'}"
+        return self._count(bit) if bit.counts else self._checked(bit)
+
+    def _keep(self, op: plan.Number | plan.Bit, value: str) -> None:
+        """Keep a number that decides what is present."""
+        if op.slot in self.deciding:
+            ends = number_bounds(op)
+            variable = self.fresh("number", "int64_t" if ends and ends[0] else "uint64_t")
+            self.add(f"{variable} = {value}")
+            self.known[op.slot] = variable
+
+    def _count(self, op: plan.Number | plan.Bit) -> str:
+        """Return the variable with the number of items of a loop, after its checks."""
         count = self.local("count", "uint64_t")
-        self.refuse_if(f"not count_in({self.value(loop.slot)}, &{count})")
+        self.refuse_if(f"not count_in({self.value(self.loops[op.slot].slot)}, &{count})")
         self._derived(op, count)
-        self._write(op.coding, count)
+        return count
 
-    def _derived(self, op: plan.Number, value: str) -> None:
+    def _derived(self, op: plan.Number | plan.Bit, value: str) -> None:
         """Check a number that is computed, and add its constant part."""
         if op.plus < 0:
             self.refuse_if(f"{value} < {-op.plus}")
         if op.plus:
             self.add(f"{value} += {op.plus}")
-        ends = bounds(op.coding)
+        ends = number_bounds(op)
         if ends and ends[1] < 2**64 - 1:
             self.refuse_if(f"{value} > {c_number(ends[1])}")
-        if isinstance(op.coding, Integer) and op.coding.members:
-            self.refuse_if(none_of(value, op.coding.members))
+        if members := _members(op):
+            self.refuse_if(none_of(value, members))
 
-    def _checked(self, op: plan.Number) -> str:
+    def _checked(self, op: plan.Number | plan.Bit) -> str:
         """Return the expression for a number, after the checks of its value."""
-        value, coding = self.value(op.slot), op.coding
-        if isinstance(coding, Boolean):
+        value, ends = self.value(op.slot), number_bounds(op)
+        if op.boolean if isinstance(op, plan.Bit) else isinstance(op.coding, Boolean):
             self.refuse_if(f"{value} is not True and {value} is not False")
             return f"{value} is True"
-        ends = bounds(coding)
         if ends is None:
             return value
         member = self.members.get(op.slot)
@@ -141,9 +182,10 @@ class NumberEncoder(Statements):
             self.local("value", "uint64_t")
             self.must(f"fits{'_signed' * bool(least)}(<PyObject*>{value}, {bound}, &value)")
             value = "<int64_t>value" if least else "value"
-        if isinstance(coding, Integer) and coding.members:
-            self.refuse_if(none_of(value, coding.members))
-        return "flags" if op.flags and self.functions.announcing else value
+        if members := _members(op):
+            self.refuse_if(none_of(value, members))
+        announces = isinstance(op, plan.Number) and op.flags and self.functions.announcing
+        return "flags" if announces else value
 
     def _write(self, coding: Coding, value: str) -> None:
         """Write a number at the end."""
@@ -167,13 +209,23 @@ class NumberEncoder(Statements):
     def _resolve(self, slot: str, value: str) -> None:
         """Write a number that was not known at its position, from the variable `value`."""
         position, op = self.unknown.pop(slot)
-        self._derived(op, value)
         spot = f"{self.writer}.begin + {position}"
-        if isinstance(op.coding, Integer):
+        counter = next((bit for bit in op.bits if bit.slot == slot), op)
+        self._derived(counter, value)
+        self._keep(counter, value)
+        if isinstance(counter, plan.Bit):
+            self._add_bits(op, counter, spot, value)
+        elif isinstance(op.coding, Integer):
             self._store(op.coding, spot, value)
         elif not isinstance(op.coding, Float | Boolean):
             self._resolve_variable(op, position, value)
         self.positions.remove(position)
+
+    def _add_bits(self, op: plan.Number, bit: plan.Bit, spot: str, value: str) -> None:
+        """Write bits that were not known when their integer was written."""
+        assert isinstance(op.coding, Integer)
+        known = f"number{'_little' * (op.coding.order == 'little')}({spot}, {op.coding.octets})"
+        self._store(op.coding, spot, f"{known} | {value} << {bit.shift}")
 
     def _resolve_variable(self, op: plan.Number, position: str, value: str) -> None:
         size = self.local("size", "int")
@@ -186,7 +238,14 @@ class NumberEncoder(Statements):
             self.insert(position, f"insert({self.out}, {position}, digits, {size})", size)
 
     def mark(self, op: plan.Mark) -> None:
-        self._marks[op.name] = self.position("mark")
+        variable = self._marks.get(op.name)
+        if variable is None:
+            self._marks[op.name] = self.position("mark")
+            return
+        # It was set for the case that operations are omitted.
+        self.add(f"{variable} = written({self.out})")
+        self.positions.remove(variable)
+        self.positions.append(variable)
 
     def verify(self, op: plan.Verify) -> None:
         self._checks.append(op)
@@ -194,7 +253,9 @@ class NumberEncoder(Statements):
     def checksums(self) -> None:
         """Compute and write the checksums of a frame or record."""
         for check in self._checks:
-            self._checksum(check)
+            guard = self.guards.get(check.slot)
+            with self.block(f"if {guard}:") if guard else nullcontext():
+                self._checksum(check)
         self._checks, self._marks = [], {}
 
     def _checksum(self, check: plan.Verify) -> None:
@@ -205,6 +266,13 @@ class NumberEncoder(Statements):
             self.add(f"{octets} {'+=' if number else '='} {ranged}")
         self.must(f"checksum_of({check.algorithm!r}, {octets}, &{value})")
         self._resolve(check.slot, value)
+
+
+def _members(op: plan.Number | plan.Bit) -> tuple[int, ...]:
+    """Return the allowed values of a number; empty if any value is allowed."""
+    if isinstance(op, plan.Bit):
+        return op.members
+    return op.coding.members if isinstance(op.coding, Integer) else ()
 
 
 def _variable(coding: Coding, at: str, value: str) -> str:

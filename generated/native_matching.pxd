@@ -1,0 +1,1 @@
+../generator/support/native_matching.pxd
