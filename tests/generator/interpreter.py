@@ -751,6 +751,10 @@ def write(protocol: ir.Protocol, type: ir.Type, content: Content) -> bytes:
             raise Refused("no such option")
     assert isinstance(content, bytes)
     check(protocol, type, content)
+    if isinstance(type, ir.TextType) and type.length.kind == "until":
+        until = bytes.fromhex(type.length.until)
+        if (content + until).index(until) != len(content):
+            raise Refused("the end of the text in it")
     if isinstance(type, ir.TextType) and type.padding is not None:
         if content.endswith(bytes.fromhex(type.padding)):
             raise Refused("the text ends as its padding does")
