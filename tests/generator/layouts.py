@@ -21,15 +21,19 @@ PREFIXES = (1, 2, 3, 4, 8)
 DEEPEST = 2
 ENUM = ir.Enum("kind", "Kind", (("LOW", 1), ("MIDDLE", 2), ("HIGH", 200)))
 FIXED = st.integers(1, 4)
+LETTERS = bytes(range(0x61, 0x7B)).hex()
+PRINTABLE = bytes(range(0x21, 0x7F)).hex()
 
 
 class Layouts:
     """Draws types; class names are given once, field names once in a run."""
 
-    def __init__(self, draw: st.DrawFn, *, values: bool = False) -> None:
+    def __init__(self, draw: st.DrawFn, *, values: bool = False, more: bool = False) -> None:
         self.draw = draw
         self.values = values
         """Draw numbers of every coding, counters, checksums, trailers and padding, too."""
+        self.more = more
+        """Draw bits, options, items up to octets, and runs of octets, too."""
         self.records = 0
 
     def one_of(self, *choices: T) -> T:
@@ -142,12 +146,18 @@ class Layouts:
             fields += self.delimited(self.records)
         if self.values and self.maybe():
             fields += self.derived(depth)
+        for _ in range(self.draw(st.integers(0, 2)) if self.more else 0):
+            fields += self.one_of(
+                self.packed, self.conditional, self.prefaced, self.said, self.lines, self.tokens, self.wrapped
+            )(depth)
         if self.maybe() and self.maybe():
             self.records += 1
             fields.append(field(f"length_{self.records}", self.size()))
             closed = False
             fields += [field(next(names), self.closed(depth)) for _ in range(self.draw(st.integers(0, 2)))]
-        if not closed and self.values and self.maybe() and self.maybe():
+        if not closed and self.more and self.maybe() and self.maybe():
+            fields += self.left(depth)
+        elif not closed and self.values and self.maybe() and self.maybe():
             fields += self.trailed()
         elif not closed and self.maybe():
             fields += self.tail(depth, next(names), next(names))
@@ -238,6 +248,183 @@ class Layouts:
         text = ir.TextType(ir.Length("until", until=end))
         return [field(f"text_{number}", text), field(f"end_{number}", ir.ConstantType(end))]
 
+    # Bits and options
+
+    def next(self) -> int:
+        self.records += 1
+        return self.records
+
+    def packed(self, depth: int) -> list[ir.Field]:
+        """An integer that is made of bits, and the values that some of them count or announce."""
+        n, octets, order = self.next(), self.one_of(1, 2, 2, 3, 4, 8), self.order()
+        bits: list[ir.Field] = []
+        behind: list[ir.Field] = []
+        shift = 8 * octets
+        while shift:
+            width = self.one_of(shift, 1, 1, 2, 3, 4, 8, 12) if len(bits) < 5 else shift
+            width = min(width, shift)
+            shift -= width
+            name = f"bits_{n}_{len(bits)}"
+            part = ir.BitType(octets, shift, width, order)
+            found, values = self.bits(name, part, depth)
+            bits.append(found)
+            behind += values
+        return [*bits, *behind]
+
+    def bits(self, name: str, part: ir.BitType, depth: int) -> tuple[ir.Field, list[ir.Field]]:
+        """Some bits, and the values behind their integer that depend on them."""
+        most = 2**part.width - 1
+        match self.draw(st.integers(0, 8)):
+            case 0:
+                return field(name, msgspec.structs.replace(part, constant=self.one_of(0, 1, most))), []
+            case 1:
+                return field(name, msgspec.structs.replace(part, values=(0, most))), []
+            case 2:
+                return field(name, msgspec.structs.replace(part, spare=True)), []
+            case 3 if part.width == 1:
+                return field(name, msgspec.structs.replace(part, boolean=True)), []
+            case 4 if part.width == 1:
+                option = ir.Option("number", self.next(), field=name, values=(1,))
+                announcing = msgspec.structs.replace(part, announces=True)
+                groups = self.group(option, depth)
+                if self.maybe():
+                    groups.append(field(f"between_{self.next()}", self.integer()))
+                    groups += self.group(msgspec.structs.replace(option, number=self.next()), depth)
+                return field(name, announcing), groups
+            case 5 | 6 if part.width > 1:
+                values = self.counted(f"counted_{name}", depth)
+                plus = self.one_of(0, 0, 1)
+                return field(name, ir.CounterType(part, (values[0].name,), plus)), values
+            case 7:
+                option = ir.Option("number", self.next(), field=name, values=tuple(sorted({1, most})))
+                return field(name, part), self.group(option, depth)
+        return field(name, part), []
+
+    def counted(self, name: str, depth: int) -> list[ir.Field]:
+        """A value that a number anywhere before it counts."""
+        open_ = ir.Length("counted")
+        counted: tuple[ir.Type, ...] = (
+            ir.TextType(open_), ir.OctetsType(open_), ir.ListType(0, self.element(depth + 1), counted=True),
+            ir.ListType(0, self.integer()),
+        )  # fmt: skip
+        return [field(name, self.one_of(*counted))]
+
+    def group(self, option: ir.Option, depth: int) -> list[ir.Field]:
+        """Fields that are there together."""
+        n = self.next()
+        found = [field(f"option_{n}", self.element(depth + 1), option=option)]
+        if self.maybe():
+            found.insert(0, field(f"constant_{n}", self.constant(), option=option))
+        if self.maybe():
+            counter = ir.CounterType(ir.IntegerType(self.one_of(1, 2)), (f"counted_{n}",))
+            found.append(field(f"counter_{n}", counter, option=option))
+            found.append(field(f"counted_{n}", ir.OctetsType(ir.Length("counted")), option=option))
+        elif self.maybe():
+            found.append(field(f"other_{n}", self.integer(), option=option))
+        return found
+
+    def conditional(self, depth: int) -> list[ir.Field]:
+        """A number, and fields that are there for some of its values."""
+        n, mask = self.next(), self.one_of(0, 1, 0x80)
+        types: tuple[ir.Type, ...] = (
+            ir.IntegerType(self.one_of(1, 2, 8), order=self.order(), signed=self.maybe()),
+            ir.VarintType("little", 2), ir.IntegerType(1, values=(0, 1, 2, 128)),
+            ir.DigitsType(10, 3, 3),
+        )  # fmt: skip
+        number = field(f"number_{n}", self.one_of(*types))
+        values = self.one_of((mask,), (0,)) if mask else self.one_of((0,), (1, 2))
+        found = [number]
+        for _ in range(self.one_of(1, 1, 2)):
+            option = ir.Option("number", self.next(), field=number.name, mask=mask, values=values)
+            found += self.group(option, depth)
+            if self.maybe():
+                found.append(field(f"between_{self.next()}", self.integer()))
+        return found
+
+    def prefaced(self, depth: int) -> list[ir.Field]:
+        """A text behind a constant, or nothing; then a value that does not begin with the constant."""
+        n, end = self.next(), self.one_of("20", "3a")
+        folded = self.maybe()
+        head = self.one_of("23", "23" + b"To".hex())
+        option = ir.Option("octets", self.next(), octets=head, folded=folded)
+        found = [field(f"head_{n}", ir.ConstantType(head, folded=folded), option=option)]
+        text = ir.TextType(ir.Length("until", until=end))
+        found.append(field(f"headed_{n}", text, option=option))
+        found.append(field(f"end_{n}", ir.ConstantType(end), option=option))
+        return [*found, *self.token()]
+
+    def said(self, depth: int) -> list[ir.Field]:
+        """Whether a constant is there."""
+        n, folded = self.next(), self.maybe()
+        head = b" noREPLY".hex()
+        option = ir.Option("octets", n, octets=head, folded=folded)
+        found = [field(f"literal_{n}", ir.ConstantType(head, folded=folded), option=option)]
+        found.insert(self.one_of(0, 1), field(f"present_{n}", ir.PresentType(), option=option))
+        return [*found, *self.token()]
+
+    def left(self, depth: int) -> list[ir.Field]:
+        """Fields that are there if more is left than the trailer."""
+        size, n = self.draw(st.integers(0, 3)), self.next()
+        found: list[ir.Field] = []
+        for number in range(self.one_of(1, 1, 2)):
+            option = ir.Option("left", self.next(), left=size)
+            found += self.group(option, depth)
+            if number == 0 and self.maybe():
+                found.append(field(f"more_{n}", ir.IntegerType(1), option=option))
+        trailer = field(f"trailer_{n}", ir.OctetsType(ir.Length("fixed", size)))
+        return [*found, trailer] if size else found
+
+    # Runs of octets, and items up to octets
+
+    def token(self) -> list[ir.Field]:
+        """A text of letters, and a constant behind it."""
+        n = self.next()
+        text = ir.TextType(ir.Length("run", self.one_of(0, 1, 2), among=LETTERS))
+        return [
+            field(f"token_{n}", text),
+            field(f"end_{n}", ir.ConstantType(self.one_of("00", "20", "0d0a"))),
+        ]
+
+    def tokens(self, depth: int) -> list[ir.Field]:
+        """Words, each behind a space or before it, up to the end of the line."""
+        n, behind = self.next(), self.maybe()
+        text = ir.TextType(ir.Length("run", 1, among=self.one_of(LETTERS, PRINTABLE)))
+        before, after = ("", "20") if behind else ("20", "")
+        minimum = self.one_of(0, 0, 1)
+        words = ir.ListType(0, text, minimum, before=before, after=after, until="0d0a")
+        return [field(f"words_{n}", words), field(f"end_{n}", ir.ConstantType("0d0a"))]
+
+    def lines(self, depth: int) -> list[ir.Field]:
+        """Names and values in lines, up to an empty line."""
+        n, minimum = self.next(), self.one_of(0, 0, 1)
+        name = ir.TextType(ir.Length("until", until="3a"))
+        value: ir.TextType | ir.OctetsType = ir.TextType(ir.Length("until", until="0a"))
+        if self.maybe():
+            pairs = ir.PairsType(0, name, value, minimum=minimum, between="3a", after="0a", until="0a")
+        else:
+            value = self.text() if self.maybe() else self.octets()
+            pairs = ir.PairsType(0, name, value, minimum=minimum, between="3a", until="0a")
+        return [field(f"pairs_{n}", pairs), field(f"end_{n}", ir.ConstantType("0a"))]
+
+    def wrapped(self, depth: int) -> list[ir.Field]:
+        """Items with constants around them, counted or up to a constant."""
+        n, end = self.next(), self.one_of("fe", "feff")
+        before, after = self.one_of("", "01", "0102"), self.one_of("", "03", "0304")
+        if self.maybe():
+            element = self.element(depth + 1)
+            items: ir.Type = ir.ListType(0, element, before=before, after=after, until=end)
+            return [field(f"items_{n}", items), field(f"end_{n}", ir.ConstantType(end))]
+        value = self.text() if self.maybe() else self.octets()
+        pairs = ir.PairsType(
+            self.one_of(*PREFIXES),
+            self.text(),
+            value,
+            before=before,
+            between=self.one_of("", "3d"),
+            after=after,
+        )
+        return [field(f"items_{n}", pairs)]
+
     def closed(self, depth: int) -> ir.Type:
         makers: list[Callable[[], ir.Type]] = [lambda: self.element(depth), self.constant]
         makers += [lambda: ir.PaddingType(self.draw(FIXED), self.one_of("00", "ff"))]
@@ -273,8 +460,15 @@ class Layouts:
         return [field(name, self.element(depth), optional=True), field(other, self.last(), optional=True)]
 
 
-def field(name: str, type: ir.Type, *, optional: bool = False, nullable: bool = False) -> ir.Field:
-    absent = optional or nullable
+def field(
+    name: str,
+    type: ir.Type,
+    *,
+    optional: bool = False,
+    nullable: bool = False,
+    option: ir.Option | None = None,
+) -> ir.Field:
+    absent = optional or nullable or (option is not None and not isinstance(type, ir.PresentType))
     return ir.Field(
         name,
         attribute(name),
@@ -285,10 +479,13 @@ def field(name: str, type: ir.Type, *, optional: bool = False, nullable: bool = 
         required=not absent,
         nullable=absent,
         optional=optional,
+        option=option,
     )
 
 
-def message(number: int, parts: tuple[ir.Part, ...], tag: str) -> ir.Message:
+def message(
+    number: int, parts: tuple[ir.Part, ...], tag: str, shapes: tuple[ir.Shape, ...] = ()
+) -> ir.Message:
     name = f"MESSAGE-{number}"
     return ir.Message(
         name=name,
@@ -298,17 +495,25 @@ def message(number: int, parts: tuple[ir.Part, ...], tag: str) -> ir.Message:
         line=0,
         senders=(),
         parts=parts,
-        tags=(tag,),
+        tags=() if shapes else (tag,),
+        shapes=shapes,
     )
 
 
 def protocol(
-    messages: tuple[ir.Message, ...], selector: ir.Selector, flags: tuple[ir.FlagBit, ...] = ()
+    messages: tuple[ir.Message, ...],
+    selector: ir.Selector | None,
+    flags: tuple[ir.FlagBit, ...] = (),
+    *,
+    folded: bool = False,
+    max_depth: int = 0,
 ) -> ir.Protocol:
+    """Return the protocol of messages; without a selector, they have shapes."""
+    selectors = () if selector is None else (selector,)
     return ir.Protocol(
         ir_version=ir.IR_VERSION, name="demo", title="Demo", edition="Demo v1", source="", digest="0" * 64, roles=(),
-        messages=messages, selectors=(selector,), rules=(), flags=flags, enums=(ENUM,), constants=(), timers=(),
-        answers=(), unexpected=(), dialogs=(),
+        messages=messages, selectors=selectors, rules=(), flags=flags, enums=(ENUM,), constants=(), timers=(),
+        answers=(), unexpected=(), dialogs=(), folded=folded, max_depth=max_depth,
     )  # fmt: skip
 
 
@@ -424,5 +629,107 @@ def valued(draw: st.DrawFn) -> ir.Protocol:
     )
     return protocol(messages, ir.Selector(0, 3))
 
+
+@st.composite
+def optioned(draw: st.DrawFn) -> ir.Protocol:
+    """Two messages of one frame with bits, options, items up to octets, and runs of octets."""
+    layouts = Layouts(draw, values=draw(st.booleans()), more=True)
+    parts = [(ir.Frame(f"MESSAGE-{n}", layouts.run(0, f"aaa1{n:02x}")),) for n in (1, 2)]
+    messages = tuple(message(n, found, f"aaa1{n:02x}") for n, found in enumerate(parts, 1))
+    return protocol(messages, ir.Selector(0, 3))
+
+
+@st.composite
+def folded(draw: st.DrawFn) -> ir.Protocol:
+    """Commands with names in letters of either case, and a union of such."""
+    layouts = Layouts(draw, more=True)
+    names = "GET ", "Put ", "end "
+    found: list[ir.Message] = []
+    for number, name in enumerate(names, 1):
+        word = field("mark", ir.ConstantType(name.encode().hex(), text=name, folded=True))
+        fields = [word]
+        if draw(st.booleans()):
+            tags = b"a:".hex(), b"ab:".hex(), b"AB".hex()
+            options = tuple(folded_record(layouts, tag) for tag in tags)
+            fields.append(field("chosen", ir.UnionType("letter", options, tags, folded=True)))
+        fields += layouts.run(1, "")
+        parts: tuple[ir.Part, ...] = (ir.Frame(f"MESSAGE-{number}", tuple(fields)),)
+        if draw(st.booleans()):
+            keyword = ir.KeywordType(("Yes", "NO"), folded=True)
+            parts += (ir.Frame("answer", (field("answer", keyword),)),)
+        found.append(message(number, parts, name.lower().encode().hex()))
+    return protocol(tuple(found), ir.Selector(0, 4), folded=True)
+
+
+def folded_record(layouts: Layouts, tag: str) -> ir.RecordType:
+    """A record that begins with letters of either case, and does not go on like a longer tag."""
+    found = layouts.record(2)
+    mark = field("mark", ir.ConstantType(tag + "2e", folded=True))
+    return msgspec.structs.replace(found, fields=(mark, *found.fields))
+
+
+@st.composite
+def stacked(draw: st.DrawFn) -> ir.Protocol:
+    """Frames up to a delimiter, some more, and all that are left."""
+    layouts = Layouts(draw, more=True)
+    delimiter = draw(st.sampled_from((b"<|>", b"", b"\0\0")))
+    rest = ir.Length("rest")
+    element: ir.Type = layouts.one_of(
+        ir.OctetsType(rest), ir.TextType(rest), ir.TextType(rest, terminated=not delimiter)
+    )
+    parts: list[ir.Part] = [ir.Stack("route", field("route", element), delimiter=delimiter.hex())]
+    parts += [ir.Frame(name, (field(name, whole(layouts)),)) for name in ("first", "second")]
+    if draw(st.booleans()):
+        parts.append(ir.Frame("last", (field("last", whole(layouts), nullable=True),), presence=ir.Counted()))
+    elif draw(st.booleans()):
+        parts.append(ir.Rest("buffers", field("buffers", ir.OctetsType(rest))))
+    shape = ir.Shape((), 3, None)
+    return protocol((message(1, tuple(parts), "", (shape,)),), None)
+
+
+@st.composite
+def recursive(draw: st.DrawFn) -> ir.Protocol:
+    """Values that contain themselves."""
+    layouts = Layouts(draw, more=True)
+    tags = draw(st.sampled_from((("2b", "2a", "2d"), ("24", "242d", "24232b"))))
+    again = ir.EnclosingType("value")
+    plain = layouts.record(2, tags[0] + "3a")
+    items: ir.Type = ir.ListType(1, again)
+    if draw(st.booleans()):
+        items = ir.ListType(0, again, before="2c", until="3b")
+    many = [field("mark", ir.ConstantType(tags[1])), field("items", items)]
+    if isinstance(items, ir.ListType) and items.until:
+        many.append(field("end", ir.ConstantType("3b")))
+    option = ir.Option("octets", 1, octets="7e")
+    pair = (
+        field("mark", ir.ConstantType(tags[2])), field("key", again),
+        field("tilde", ir.ConstantType("7e"), option=option), field("value", again, option=option),
+        field("end", ir.ConstantType("29")),
+    )  # fmt: skip
+    options = (plain, record(layouts, tuple(many)), record(layouts, pair))
+    value = ir.UnionType("value", options, tags)
+    chain = layouts.records + 1
+    number = field("more", ir.BitType(1, 7, 1, announces=True))
+    rest = field("number", ir.BitType(1, 0, 7))
+    following = ir.Option("number", 1, field="more", values=(1,))
+    next_ = field("next", ir.EnclosingType(f"Record{chain}"), option=following)
+    linked = record(layouts, (number, rest, next_))
+    fields = [field("mark", ir.ConstantType("aaa101")), field("value", value)]
+    if draw(st.booleans()):
+        fields.append(field("chain", linked))
+    depth = draw(st.integers(1, 5))
+    return protocol(
+        (message(1, (ir.Frame("MESSAGE-1", tuple(fields)),), "aaa101"),), ir.Selector(0, 3), max_depth=depth
+    )
+
+
+def record(layouts: Layouts, fields: tuple[ir.Field, ...]) -> ir.RecordType:
+    number = layouts.next()
+    return ir.RecordType(f"record_{number}", f"Record{number}", fields, f"record-{number}")
+
+
+more = st.one_of(optioned(), optioned(), folded(), stacked(), recursive())
+"""Layouts with bits, options, items up to octets, runs of octets, letters of either case, delimiters, and values
+that contain themselves."""
 
 protocols = st.one_of(one_frame(), several_frames(), announced(), patterned())

@@ -14,7 +14,13 @@ def picture(protocol: ir.Protocol) -> str:
 
 
 def _lines(protocol: ir.Protocol) -> Iterator[str]:
-    yield "messages told apart by " + (", ".join(map(_selector, protocol.selectors)) or "their shapes")
+    yield (
+        "messages told apart by "
+        + (", ".join(map(_selector, protocol.selectors)) or "their shapes")
+        + _folded(folded=protocol.folded)
+    )
+    if protocol.max_depth:
+        yield f"at most {protocol.max_depth} records inside each other"
     for message in protocol.messages:
         yield from _message(message)
     for bit in protocol.flags:
@@ -68,8 +74,9 @@ def _part(part: ir.Part) -> Iterator[str]:
             yield f"  frame {name}{_presence(part)}"
             for field in fields:
                 yield from _field(field, "    ")
-        case ir.Stack(name=name, field=field):
-            yield f"  frames {name} up to an empty one{_presence(part)}"
+        case ir.Stack(name=name, field=field, delimiter=delimiter):
+            end = delimiter or "an empty one"
+            yield f"  frames {name} up to {end}{_presence(part)}"
             yield from _field(field, "    each ")
         case ir.Rest(name=name, field=field):
             yield f"  frames {name}, all that are left"
@@ -93,11 +100,13 @@ def _presence(part: ir.Frame | ir.Stack) -> str:
 
 def _field(field: ir.Field, indent: str) -> Iterator[str]:
     said = [words(field.type)]
+    if field.option is not None:
+        said.append(_option(field.option))
     if field.sentinels:
         said.append(f"special: {' '.join(field.sentinels)}")
     if field.optional:
         said.append("the frame may end before it")
-    elif field.nullable:
+    elif field.nullable and field.option is None:
         said.append("or None")
     if not field.required and not field.implied:
         said.append(f"default {field.default!r}")
@@ -105,6 +114,21 @@ def _field(field: ir.Field, indent: str) -> Iterator[str]:
         said.append(f"in {field.unit}")
     yield f"{indent}{field.name}: {', '.join(said)}"
     yield from _inside(field.type, indent + "  ")
+
+
+def _option(option: ir.Option) -> str:
+    match option.kind:
+        case "left":
+            return f"there if more than {_octets(option.left)} are left"
+        case "octets":
+            return f"there if the next octets are {option.octets}{_folded(folded=option.folded)}"
+        case "number":
+            mask = f" & {option.mask:#x}" if option.mask else ""
+            return f"there if {option.field}{mask} is {' or '.join(map(str, option.values))}"
+
+
+def _folded(*, folded: bool) -> str:
+    return " in either case" * folded
 
 
 def _inside(type: ir.Type, indent: str) -> Iterator[str]:
@@ -126,10 +150,17 @@ def _inside(type: ir.Type, indent: str) -> Iterator[str]:
 def words(type: ir.Type) -> str:
     """Return what a value is, without the fields inside it."""
     match type:
-        case ir.ConstantType(hex=octets, text=text):
-            return f"constant {octets or 'of no octets'}" + (f" ({text})" if text is not None else "")
-        case ir.KeywordType(options=options):
-            return "keyword " + " or ".join(options)
+        case ir.ConstantType(hex=octets, text=text, folded=folded):
+            shown = f" ({text})" if text is not None else ""
+            return f"constant {octets or 'of no octets'}" + shown + _folded(folded=folded)
+        case ir.KeywordType(options=options, folded=folded):
+            return "keyword " + " or ".join(options) + _folded(folded=folded)
+        case ir.BitType():
+            return _bits(type)
+        case ir.PresentType():
+            return "whether these constants are there"
+        case ir.EnclosingType(name=name):
+            return f"{name} again"
         case ir.IntegerType(octets=octets, enum=enum, bitmask=bitmask, values=values):
             kind = "flags" if bitmask else "integer"
             named = (
@@ -165,15 +196,28 @@ def words(type: ir.Type) -> str:
         case ir.JsonType():
             return "JSON, to the end"
         case ir.ListType(element=element):
-            return f"list{_count(type)} of {words(element)}"
+            return f"list{_count(type)} of {words(element)}{_around(type.before, type.after)}"
         case ir.PairsType():
             return _pairs(type)
         case ir.RecordType(class_name=name):
             return f"record {name}"
-        case ir.UnionType(options=options):
-            return "one of " + ", ".join(option.class_name for option in options)
+        case ir.UnionType(options=options, folded=folded):
+            return "one of " + ", ".join(option.class_name for option in options) + _folded(folded=folded)
         case _:
             assert_never(type)
+
+
+def _bits(type: ir.BitType) -> str:
+    said = f"{type.width} bits above {type.shift} others of {_octets(type.octets)}{_order(type)}"
+    said += ", a bool" * type.boolean + ", of no meaning" * type.spare
+    said += ", whether fields are there" * type.announces
+    if type.constant is not None:
+        said += f", always {type.constant}"
+    if type.enum:
+        said += f" named in {type.enum}"
+    elif type.values:
+        said += f" out of {', '.join(map(str, type.values))}"
+    return said + " or another" * type.open
 
 
 def _text(type: ir.TextType) -> str:
@@ -187,8 +231,13 @@ def _pairs(type: ir.PairsType) -> str:
     if type.value is None:
         inside = f"{words(type.name)}, divided at the {type.split} '='"
     else:
-        inside = f"name ({words(type.name)}) and value ({words(type.value)})"
-    return f"dictionary{_count(type)} of {inside}"
+        between = f", {type.between}" if type.between else ""
+        inside = f"name ({words(type.name)}){between} and value ({words(type.value)})"
+    return f"dictionary{_count(type)} of {inside}{_around(type.before, type.after)}"
+
+
+def _around(before: str, after: str) -> str:
+    return (f", {before} before each" if before else "") + (f", {after} after each" if after else "")
 
 
 def _length(length: ir.Length) -> str:
@@ -201,17 +250,20 @@ def _length(length: ir.Length) -> str:
             return f"to the last {_octets(length.octets)}" if length.octets else "to the end"
         case "until":
             return f"up to {length.until}"
+        case "run":
+            least = f"at least {length.octets} " if length.octets else ""
+            return f"{least}of {length.among}"
         case "counted":
             return "counted"
 
 
-def _order(type: ir.IntegerType | ir.FloatType | ir.BooleanType | ir.UuidType) -> str:
+def _order(type: ir.IntegerType | ir.BitType | ir.FloatType | ir.BooleanType | ir.UuidType) -> str:
     return ", little-endian" if type.order == "little" else ""
 
 
 def _count(type: ir.ListType | ir.PairsType) -> str:
     least = f", at least {type.minimum}" if type.minimum else ""
-    end = ", counted" if type.counted else ", to the end"
+    end = ", counted" if type.counted else f", up to {type.until}" if type.until else ", to the end"
     count = f", count in {_width(type.number, type.count_octets)}"
     return (count if type.count_octets else end) + least + ","
 

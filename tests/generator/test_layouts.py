@@ -97,13 +97,13 @@ def contents_of(protocol: ir.Protocol, message: Message) -> Contents:
                 continue
             value = getattr(message, field.attribute)
             if isinstance(part, ir.Frame) or value is None:
-                found[field.name] = content_of(field.type, value)
+                found[field.name] = content_of(protocol, field.type, value)
             else:
-                found[field.name] = tuple(content_of(field.type, item) for item in value)
+                found[field.name] = tuple(content_of(protocol, field.type, item) for item in value)
     return found
 
 
-def content_of(type: ir.Type, value: Any) -> Content:
+def content_of(protocol: ir.Protocol, type: ir.Type, value: Any) -> Content:
     if value is None:
         return None
     match type:
@@ -114,21 +114,27 @@ def content_of(type: ir.Type, value: Any) -> Content:
         case ir.FloatType(octets=octets, order=order):
             value = math.nan if math.isnan(value) else value
             return struct.pack(("<" if order == "little" else ">") + ("f" if octets == 4 else "d"), value)
-        case ir.VarintType() | ir.DigitsType():
+        case ir.VarintType() | ir.DigitsType() | ir.BitType() | ir.PresentType():
             return int(value)
+        case ir.EnclosingType(name=name):
+            return content_of(protocol, interpreter.named_type(protocol, name), value)
         case ir.UuidType(order=order):
             octets_of_uuid: bytes = value.bytes_le if order == "little" else value.bytes
             return octets_of_uuid
         case ir.ListType(element=element):
-            return tuple(content_of(element, item) for item in value)
+            return tuple(content_of(protocol, element, item) for item in value)
         case ir.PairsType(value=of_value):
-            return tuple((name.encode(), content_of(of_value or ir.JsonType(), item)) for name, item in value)
+            of_value = of_value or ir.JsonType()
+            return tuple((name.encode(), content_of(protocol, of_value, item)) for name, item in value)
         case ir.RecordType(fields=fields):
-            valued = [field for field in fields if not field.implied]
-            return {field.name: content_of(field.type, getattr(value, field.attribute)) for field in valued}
+            return {
+                field.name: content_of(protocol, field.type, getattr(value, field.attribute))
+                for field in fields
+                if not field.implied
+            }
         case ir.UnionType(options=options):
             (option,) = (one for one in options if one.class_name == value.__class__.__name__)
-            contents = content_of(option, value)
+            contents = content_of(protocol, option, value)
             assert isinstance(contents, dict)
             return Chosen(option.name, contents)
     return value.encode() if isinstance(value, str) else bytes(value)
@@ -147,22 +153,24 @@ def without_implied(protocol: ir.Protocol, message: ir.Message, contents: Conten
                 assert isinstance(content, bytes)
                 content = bytes((content[0] & ~bits,))
             if isinstance(part, ir.Frame) or content is None:
-                found[field.name] = valued(field.type, content)
+                found[field.name] = valued(protocol, field.type, content)
             else:
                 assert isinstance(content, tuple)
-                found[field.name] = tuple(valued(field.type, item) for item in content)
+                found[field.name] = tuple(valued(protocol, field.type, item) for item in content)
     return found
 
 
-def valued(type: ir.Type, content: Content) -> Content:
+def valued(protocol: ir.Protocol, type: ir.Type, content: Content) -> Content:
     match type, content:
+        case ir.EnclosingType(name=name), _:
+            return valued(protocol, interpreter.named_type(protocol, name), content)
         case ir.ListType(element=element), tuple():
-            return tuple(valued(element, item) for item in content)
+            return tuple(valued(protocol, element, item) for item in content)
         case ir.RecordType(fields=fields), dict():
-            return {f.name: valued(f.type, content.get(f.name)) for f in fields if not f.implied}
+            return {f.name: valued(protocol, f.type, content.get(f.name)) for f in fields if not f.implied}
         case ir.UnionType(options=options), Chosen(option=name, contents=inside):
             (option,) = (one for one in options if one.name == name)
-            contents = valued(option, inside)
+            contents = valued(protocol, option, inside)
             assert isinstance(contents, dict)
             return Chosen(name, contents)
     return content

@@ -5,7 +5,7 @@ Numbers of every coding, counters that stand apart from what they count, trailer
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 from types import ModuleType
@@ -35,23 +35,68 @@ class Values:
         self.draw = draw
         self.protocol = protocol
         self.module = module
+        self.depth = 0
+        """Number of records that contain each other here."""
 
     def message(self) -> Any:
         message = self.draw(st.sampled_from(self.protocol.messages))
-        return self.instance(message.class_name, [field for field in message.fields])
-
-    def instance(self, class_name: str, fields: list[ir.Field] | tuple[ir.Field, ...]) -> Any:
         found: dict[str, Any] = {}
-        omitted = False
+        ended = False
+        for part in message.parts:
+            if isinstance(part, ir.Frame):
+                ended = ended or (isinstance(part.presence, ir.Counted) and self.draw(st.booleans()))
+                found |= self.attributes(part.fields, omitted=ended)
+            else:
+                size = self.draw(st.integers(0, 3))
+                found[part.field.attribute] = tuple(self.value(part.field.type) for _ in range(size))
+        return getattr(self.module, message.class_name)(**found)
+
+    def attributes(self, fields: Sequence[ir.Field], *, omitted: bool = False) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        there: dict[ir.Option, bool] = {}
+        ended = False
         for field in fields:
+            if field.option is not None and field.option not in there:
+                there[field.option] = not ended and self.is_there(fields, field.option, found)
+                ended = ended or (field.option.kind == "left" and not there[field.option])
             if field.implied:
                 continue
             omitted = omitted or (field.optional and self.draw(st.booleans()))
-            found[field.attribute] = None if omitted else self.value(field.type)
-        return getattr(self.module, class_name)(**found)
+            if isinstance(field.type, ir.PresentType):
+                assert field.option is not None
+                found[field.attribute] = there[field.option]
+            elif omitted or not (field.option is None or there[field.option]):
+                found[field.attribute] = None
+            else:
+                found[field.attribute] = self.value(field.type)
+        return found
+
+    def is_there(self, fields: Sequence[ir.Field], option: ir.Option, found: dict[str, Any]) -> bool:
+        """Whether the fields of an option are there; nearly always as a number before them says."""
+        numbers = [field for field in fields if field.name == option.field]
+        if not numbers or self.draw(st.integers(0, 30)) == 0:
+            return self.draw(st.booleans())
+        if numbers[0].attribute not in found:
+            # The number follows from the first value that it announces.
+            deep = 0 < self.protocol.max_depth <= self.depth
+            found[numbers[0].name] = int(not deep and self.draw(st.booleans()))
+        number = found.get(numbers[0].attribute, found.get(numbers[0].name))
+        return number is not None and interpreter.number_fits(option, number)
 
     def value(self, type: ir.Type) -> Any:
         match type:
+            case ir.BitType(boolean=True) | ir.PresentType():
+                return self.draw(st.booleans())
+            case ir.BitType(values=values) if values:
+                return self.draw(st.sampled_from(values))
+            case ir.BitType(width=width):
+                return self.draw(st.sampled_from((0, 1, 2**width - 1)) | st.integers(0, 2**width - 1))
+            case ir.EnclosingType(name=name):
+                return self.value(interpreter.named_type(self.protocol, name))
+            case ir.KeywordType(options=options):
+                return self.draw(st.sampled_from(options))
+            case ir.JsonType():
+                return "{}"
             case ir.IntegerType(values=values, enum=enum) if values or enum:
                 members = [
                     value for one in self.protocol.enums if one.name == enum for _, value in one.members
@@ -72,19 +117,27 @@ class Values:
             case ir.UuidType():
                 return self.draw(st.uuids())
             case ir.ListType(element=element, minimum=minimum):
-                size = self.draw(st.integers(minimum, minimum + 2))
+                deep = isinstance(element, ir.EnclosingType) and self.depth >= self.protocol.max_depth
+                size = 0 if deep else self.draw(st.integers(minimum, minimum + 2))
                 return tuple(self.value(element) for _ in range(size))
             case ir.PairsType(name=name, value=value):
                 size = self.draw(st.integers(type.minimum, type.minimum + 2))
                 return tuple((self.value(name), self.value(value or name)) for _ in range(size))
             case ir.RecordType(class_name=class_name, fields=fields):
-                return self.instance(class_name, fields)
+                self.depth += 1
+                found = self.attributes(fields)
+                self.depth -= 1
+                return getattr(self.module, class_name)(**found)
             case ir.UnionType(options=options):
-                return self.value(self.draw(st.sampled_from(options)))
+                deep = 0 < self.protocol.max_depth <= self.depth + 1
+                return self.value(options[0] if deep else self.draw(st.sampled_from(options)))
             case ir.OctetsType(length=length, minimum=minimum, maximum=maximum):
                 if length.kind == "fixed":
                     minimum = maximum = length.octets
                 return self.draw(st.binary(min_size=minimum, max_size=min(maximum or 9, 9)))
+            case ir.TextType(length=length) if length.kind == "run":
+                letters = bytes.fromhex(length.among).decode()
+                return self.draw(st.text(letters, min_size=length.octets, max_size=length.octets + 3))
             case ir.TextType(length=length):
                 size = length.octets if length.kind == "fixed" else 9
                 return self.draw(st.text("abc\u00e9", min_size=0, max_size=size))
