@@ -25,6 +25,7 @@ from specwire.generated.columns.gathering import GatheredMessage, concatenated, 
 from specwire.generated.columns.messages import MessageReader
 from specwire.generated.columns.rows import Attributes, decode_rows
 from specwire.generated.columns.selection import Choice, Numbers, Senders, letters
+from specwire.generated.columns.slots import records_of
 from specwire.generated.layout import Frame, ProtocolLayout
 from specwire.generated.messages import Message
 from specwire.generated.named_plan import named_plan
@@ -58,7 +59,7 @@ class ColumnDecoder:
         self.names = [message.class_name for message in layout.messages]
         self.types = [schema.field(name).type for name in self.names]
         plan = named_plan(layout)
-        records = {name: record.body for name, record in plan.records.items()}
+        records = records_of(plan)
         self.readers = [MessageReader(layout, message, records) for message in plan.messages.values()]
 
     def decode(self, array: Messages, senders: Messages | None = None) -> pa.RecordBatch:
