@@ -25,11 +25,13 @@ from specwire.generated.messages import Message
 from specwire.generated.named_plan import NamedMessage
 from specwire.generated.plan import (
     ITEM,
+    Bit,
     Choose,
     Extent,
     Loop,
     Nest,
     Number,
+    Optional,
     TakeOctets,
     TakeText,
 )
@@ -201,9 +203,9 @@ class _Maker:
         if array.null_count:
             return None
         match op:
-            case Number(coding=Float() | Boolean()):
+            case Number(coding=Float() | Boolean()) | Bit(boolean=True) | Optional():
                 return array[0].as_py()
-            case Number():
+            case Number() | Bit():
                 return int(array[0].as_py())
             case TakeOctets(uuid=None):
                 return pieces_of(array).octets.tobytes()
@@ -215,7 +217,7 @@ class _Maker:
             case Loop():
                 return tuple(self._pair(op, one) for one in _items(array))
             case Nest(record=record):
-                values = self.fields(record, visible(self.scope.records[record]), array)
+                values = self.fields(record, visible(self.scope.records.bodies[record]), array)
                 return vars(self.home)[record](**values)
             case Choose():
                 return self._option(op, array)

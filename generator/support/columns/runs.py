@@ -15,7 +15,6 @@ from specwire.generated.columns.arrow import Mask, Octets, Positions
 from specwire.generated.columns.frames import Frames
 from specwire.generated.layout import Order
 
-
 BEYOND = np.iinfo(np.int64).max // 2
 """Position behind all octets."""
 NARROWEST, MOST_LOOKED = 32, 1 << 20
