@@ -53,6 +53,7 @@ class ColumnDecoder:
         self.schema = schema
         self.row_codec = decode
         self.attributes = attributes
+        self.layout = layout
         self.by_sender = by_sender
         self.single = all(len(m.parts) == 1 and isinstance(m.parts[0], Frame) for m in layout.messages)
         self.choice = Choice(layout)
@@ -166,7 +167,11 @@ class Decoding:
                     if self.senders is None
                     else [s or None for s in self.senders[rows].tolist()]
                 )
-            blocks.append(decode_rows(frames, decoder.schema, decoder.row_codec, decoder.attributes, senders))
+            blocks.append(
+                decode_rows(
+                    frames, decoder.schema, decoder.row_codec, decoder.attributes, decoder.layout, senders
+                )
+            )
         columns = [concatenated([block.column(name) for block in blocks]) for name in decoder.schema.names]
         return pa.RecordBatch.from_arrays(columns, schema=decoder.schema)
 

@@ -83,7 +83,7 @@ def encode_columns(
     options = {name: vars(home)[name].NAME for name in records.bodies}
     _check_columns(batch.schema, plan, TypeCheck(records, fields, options))
     table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
-    encoder = _Encoder(layout, plan, home, Scope(records, fields, options, strict))
+    encoder = _Encoder(layout, plan, home, Scope(plan, records, fields, options, strict))
     chunks: list[pa.ListArray[Any]] = []
     total = first = 0
     for rows in _slices(table):

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from specwire.generated.columns.arrow import Mask, Whole, numbers_in, starts_of
-from specwire.generated.columns.slots import Fields, Records, Value, values_of, visible
+from specwire.generated.columns.slots import Enclosed, Fields, Records, Value, values_of, visible
 from specwire.generated.layout import Boolean, Coding, Float, Integer
 from specwire.generated.named_plan import NamedMessage
 from specwire.generated.plan import (
@@ -81,7 +81,7 @@ class TypeCheck:
                 _check_number(Boolean(), found, path)
             case Bit():
                 _check_number(Integer(8), found, path)
-            case TakeOctets(uuid=None):
+            case TakeOctets(uuid=None) | Enclosed():
                 if not (_is_binary(found) or found == pa.binary_view()):
                     _refuse(path, "octets", found)
             case TakeText() | Word() | TakeOctets():

@@ -16,11 +16,20 @@ from numpy.typing import NDArray
 from specwire.generated.checksums import compute_checksum
 from specwire.generated.columns import native
 from specwire.generated.columns.arrow import Mask, Octets, Positions, buffer_of, starts_of
-from specwire.generated.columns.building import Column, Many, Numbers, Slices, Struct, scattered, spread
+from specwire.generated.columns.building import (
+    Column,
+    Many,
+    Nulls,
+    Numbers,
+    Slices,
+    Struct,
+    scattered,
+    spread,
+)
 from specwire.generated.columns.codings import among, read_fixed, read_varying, uuid_texts
 from specwire.generated.columns.loops import divided, evenly, plain_entries, scan, walk
 from specwire.generated.columns.runs import Run, differs, gather, integers, lowered
-from specwire.generated.columns.slots import Records, is_hidden
+from specwire.generated.columns.slots import Enclosed, Records, is_hidden
 from specwire.generated.plan import (
     Bit,
     Body,
@@ -79,6 +88,13 @@ class Reader(Visitor):
         self.given: dict[str, Mask] = {}
         """Rows that have a value in a slot that not all have."""
         self.marks: dict[str, Positions] = {}
+
+    def operation(self, op: Op | Enclosed) -> None:
+        """See `Visitor`."""
+        if isinstance(op, Enclosed):
+            self.enclosed()
+        else:
+            super().operation(op)
 
     # Values of fixed size
 
@@ -249,6 +265,11 @@ class Reader(Visitor):
             run.join(rows, part)
         run.refuse(todo)
         self.columns.append(Struct(len(run), columns))
+
+    def enclosed(self) -> None:
+        """Leave the rows to the row codec: a value of the kind of one around it can be of any depth."""
+        self.run.refuse(np.ones(len(self.run), bool))
+        self.columns.append(Nulls(len(self.run)))
 
     def optional(self, op: Optional) -> None:
         """See `Visitor`."""

@@ -1,13 +1,16 @@
 """Slots of a plan that have columns, and the fields that name the columns.
 
-The columns of a message or record are those of its slots that are not hidden, in order.
+The columns of a message or record are those of its slots that are not hidden, in order. A value
+inside a record or union of the same kind has a column of octets, which `Enclosed` reads and writes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+import msgspec
 
 from specwire.generated.layout import Field
 from specwire.generated.named_plan import NamedPlan
@@ -30,7 +33,17 @@ from specwire.generated.plan import (
     operations,
 )
 
-Value: TypeAlias = Number | Bit | TakeText | TakeOctets | Word | Loop | Nest | Choose | Optional
+
+class Enclosed(msgspec.Struct, frozen=True):
+    """Value of a record or union that contains this operation."""
+
+    slot: str
+    value: Nest | Choose
+
+
+Value: TypeAlias = (
+    Number | Bit | TakeText | TakeOctets | Word | Loop | Nest | Choose | Optional | Enclosed
+)  # fmt: skip
 """Operation on a slot that has a column; the slot of `Optional` says whether constants are present."""
 
 
@@ -39,7 +52,7 @@ class Records:
     """Records of a protocol."""
 
     bodies: Mapping[str, Body]
-    """Body of each record, by class."""
+    """Body of each record, by class, with `Enclosed` where it contains itself."""
     conditions: frozenset[str]
     """Slots of the numbers that decide whether an `Optional` is present, of records and messages."""
 
@@ -56,7 +69,7 @@ def visible(body: Body) -> Iterator[Value]:
                 yield from (bit for bit in bits if not is_hidden(bit))
             case Number() if not is_hidden(op):
                 yield op
-            case TakeText() | TakeOctets() | Word() | Loop() | Nest() | Choose():
+            case TakeText() | TakeOctets() | Word() | Loop() | Nest() | Choose() | Enclosed():
                 yield op
             case Optional(boolean=True):
                 yield op
@@ -78,9 +91,29 @@ def values_of(part: Part) -> list[Value]:
 
 def records_of(plan: NamedPlan) -> Records:
     """Return the records of a protocol."""
-    bodies = {name: record.body for name, record in plan.records.items()}
+    bodies: dict[str, Body] = {}
+    for message in plan.messages.values():
+        for part in message.parts:
+            _open(plan, part.body, (), bodies)
     parts = [part.body for message in plan.messages.values() for part in message.parts]
     return Records(bodies, frozenset(_conditions([*parts, *bodies.values()])))
+
+
+def _open(plan: NamedPlan, body: Body, outer: tuple[str, ...], bodies: dict[str, Body]) -> Body:
+    """Return a body inside the records `outer`; add those in it to `bodies`."""
+    found: list[Any] = []
+    for op in body:
+        records = [op.record] if isinstance(op, Nest) else []
+        records += [record for _, record in op.options] if isinstance(op, Choose) else []
+        if isinstance(op, Nest | Choose) and not set(records).isdisjoint(outer):
+            found.append(Enclosed(op.slot, op))
+            continue
+        for record in records:
+            if record not in bodies:
+                bodies[record] = _open(plan, plan.records[record].body, (*outer, record), bodies)
+        inner = isinstance(op, Optional | Loop | Sized | Region | Fixed)
+        found.append(msgspec.structs.replace(op, body=_open(plan, op.body, outer, bodies)) if inner else op)
+    return tuple(found)
 
 
 def _conditions(bodies: Iterable[Body]) -> Iterator[str]:

@@ -21,9 +21,18 @@ from specwire.generated.checksums import compute_checksum
 from specwire.generated.columns.arrow import Mask, Whole, either, starts_of
 from specwire.generated.columns.building import scattered
 from specwire.generated.columns.codings import among, limits, write_column, write_values
+from specwire.generated.columns.enclosed import check_value
 from specwire.generated.columns.intake import PAIR, elements, field_of, integers_of, plain, there
-from specwire.generated.columns.pieces import Block, Component, Numbers, Pieces, joined, total_width
-from specwire.generated.columns.slots import Fields, Records, is_hidden
+from specwire.generated.columns.pieces import (
+    Block,
+    Component,
+    Numbers,
+    Pieces,
+    joined,
+    pieces_of,
+    total_width,
+)
+from specwire.generated.columns.slots import Enclosed, Fields, Records, is_hidden
 from specwire.generated.columns.values import (
     Written,
     beginning,
@@ -32,7 +41,9 @@ from specwire.generated.columns.values import (
     write_text,
     write_words,
 )
+from specwire.generated.errors import DecodeError
 from specwire.generated.layout import Coding, Integer
+from specwire.generated.named_plan import NamedPlan
 from specwire.generated.plan import (
     NAME,
     VALUE,
@@ -45,6 +56,7 @@ from specwire.generated.plan import (
     Mark,
     Nest,
     Number,
+    Op,
     Optional,
     Pad,
     Region,
@@ -66,6 +78,7 @@ Columns = Callable[[str], "pa.Array[Any]"]
 class Scope:
     """What all writers of a protocol share."""
 
+    plan: NamedPlan
     records: Records
     fields: Fields
     options: Mapping[str, str]
@@ -73,25 +86,27 @@ class Scope:
     strict: bool
     """Follow the specification to the letter."""
 
-    def body(self, body: Body, columns: Columns, count: int) -> Written:
-        """Return the octets of `count` elements of a body."""
-        writer = Writer(self, columns, count)
+    def body(self, body: Body, columns: Columns, count: int, depth: int = 0) -> Written:
+        """Return the octets of `count` elements of a body inside `depth` records."""
+        writer = Writer(self, columns, count, depth)
         writer.visit(body)
         return writer.finish()
 
-    def struct(self, owner: str, body: Body, array: pa.Array[Any]) -> Written:
+    def struct(self, owner: str, body: Body, array: pa.Array[Any], depth: int = 0) -> Written:
         """Return the octets of a body whose columns are the fields of a struct array without nulls."""
         fields = self.fields[owner]
-        return self.body(body, lambda slot: field_of(array, fields[slot].name), len(array))
+        return self.body(body, lambda slot: field_of(array, fields[slot].name), len(array), depth)
 
 
 class Writer(Visitor):
     """Writer of a body."""
 
-    def __init__(self, scope: Scope, columns: Columns, count: int) -> None:
+    def __init__(self, scope: Scope, columns: Columns, count: int, depth: int) -> None:
         self.scope = scope
         self.columns = columns
         self.count = count
+        self.depth = depth
+        """Number of records around the body."""
         self.components: list[Component] = []
         self.begin = 0
         """First component of the body, for padding."""
@@ -251,7 +266,24 @@ class Writer(Visitor):
         self._value(op.slot, lambda array: self._record(op.record, array))
 
     def _record(self, record: str, array: pa.Array[Any]) -> Written:
-        return self.scope.struct(record, self.scope.records.bodies[record], array)
+        return self.scope.struct(record, self.scope.records.bodies[record], array, self.depth + 1)
+
+    def operation(self, op: Op | Enclosed) -> None:
+        """See `Visitor`."""
+        if isinstance(op, Enclosed):
+            self._value(op.slot, lambda array: self._enclosed(op, array))
+        else:
+            super().operation(op)
+
+    def _enclosed(self, op: Enclosed, array: pa.Array[Any]) -> Written:
+        """Return octets of values; those that are not exactly one value each are wrong."""
+        wrong = np.zeros(len(array), np.bool_)
+        for number, octets in enumerate(array.to_pylist()):
+            try:
+                check_value(self.scope.plan, op, octets, self.depth, strict=self.scope.strict)
+            except DecodeError:
+                wrong[number] = True
+        return (pieces_of(array),), wrong
 
     def choose(self, op: Choose) -> None:
         """See `Visitor`. An element is the record whose column is not null."""
@@ -354,13 +386,14 @@ class Writer(Visitor):
     def _items(self, op: Loop, items: pa.Array[Any]) -> Written:
         """Return the octets of the items of all lists."""
         if not op.pairs:
-            return self.scope.body(op.body, lambda slot: items, len(items))
+            return self.scope.body(op.body, lambda slot: items, len(items), self.depth)
         items = plain(items)
         now = there(items)
         pairs = items.drop_null() if items.null_count else items
         sides = {slot: plain(field_of(pairs, name)) for slot, name in PAIR.items()}
         if op.pairs == "both":
-            components, wrong = spread(self.scope.body(op.body, sides.__getitem__, len(pairs)), now)
+            written = self.scope.body(op.body, sides.__getitem__, len(pairs), self.depth)
+            components, wrong = spread(written, now)
             return components, either(wrong, ~now)
         both = there(sides[NAME]) & there(sides[VALUE])
         if not both.all():
@@ -407,7 +440,7 @@ class _OptionWriter(Writer):
 
     def __init__(self, outer: Writer, now: Mask) -> None:
         known, few = pa.array(now), int(np.count_nonzero(now))
-        super().__init__(outer.scope, lambda slot: outer.columns(slot).filter(known), few)
+        super().__init__(outer.scope, lambda slot: outer.columns(slot).filter(known), few, outer.depth)
         self.outer = outer
         self.now = now
         self.known = {slot: (numbers[now], given[now]) for slot, (numbers, given) in outer.known.items()}
@@ -427,7 +460,7 @@ class _PairWriter(Writer):
     """Writer of pairs that are one text each, divided at ``=``."""
 
     def __init__(self, scope: Scope, sides: Mapping[str, pa.Array[Any]], count: int, loop: Loop) -> None:
-        super().__init__(scope, sides.__getitem__, count)
+        super().__init__(scope, sides.__getitem__, count, depth=0)
         self.last = loop.pairs == "last"
 
     def text(self, op: TakeText) -> None:
