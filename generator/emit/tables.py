@@ -2,11 +2,14 @@
 
 - An unsigned integer becomes the next wider signed type, because Spark has no unsigned ones. A signed one
   becomes the narrowest type for its octets.
+- Bits of an integer become the column of an integer of as few octets, or a boolean.
 - Other numbers become the narrowest type that holds all their values, UUIDs strings.
 - A dictionary becomes a list of (name, value) structs, which keeps repeated names.
 - A record becomes a struct of its fields.
 - A union becomes a struct with one nullable struct for each record, named after it.
+- A value inside a record or union of the same kind becomes its octets, because a type cannot contain itself.
 - Octets computed from other fields (constants, padding, sizes, checksums) have no column.
+- Whether constants are present becomes a boolean.
 - A message or record without other fields gets the column ``_present``, because a struct needs a
   field.
 
@@ -233,15 +236,17 @@ def _kind(type: ir.Type, owner: str, protocol: ir.Protocol) -> Kind:
     match type:
         case ir.IntegerType(octets=octets, signed=signed):
             return (SIGNED if signed else UNSIGNED)[octets]
+        case ir.BitType(width=width, boolean=boolean):
+            return "bool" if boolean else UNSIGNED[-(-width // 8)]
         case ir.FloatType(octets=octets):
             return "float32" if octets == 4 else "float64"
-        case ir.BooleanType():
+        case ir.BooleanType() | ir.PresentType():
             return "bool"
         case ir.VarintType(signed=signed):
             return "int64" if signed else "uint64"
         case ir.DigitsType(base=base, maximum=maximum, signed=signed):
             return "int64" if signed or maximum <= SAFE_DIGITS[base] else "uint64"
-        case ir.OctetsType():
+        case ir.OctetsType() | ir.EnclosingType():
             return "binary"
         case ir.PairsType(value=ir.OctetsType()):
             return Pairs("binary")

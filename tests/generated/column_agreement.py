@@ -58,7 +58,8 @@ def patient_columns() -> Iterator[None]:
 def row_by_row(module: ModuleType, rows: Rows, senders: Sequence[str | None] | None = None) -> pa.RecordBatch:
     """Return what the row codec says of each row."""
     columns = module.columns
-    return decode_rows(rows, columns.SCHEMA, module.codec.decode, columns.ATTRIBUTES, senders)
+    layout = module.layout.LAYOUT
+    return decode_rows(rows, columns.SCHEMA, module.codec.decode, columns.ATTRIBUTES, layout, senders)
 
 
 def assert_same_columns(

@@ -21,6 +21,7 @@ from specwire.generated.columns.frames import Frames
 from specwire.generated.columns.intake import elements, field_of, integers_of, plain, there
 from specwire.generated.columns.pieces import Component, Pieces, concatenated, joined, pieces_of, total_width
 from specwire.generated.columns.slots import values_of
+from specwire.generated.columns.values import beginning
 from specwire.generated.columns.writer import Scope, spread
 from specwire.generated.named_plan import NamedMessage
 from specwire.generated.plan import ManyFrames, OneFrame, Part
@@ -140,7 +141,7 @@ class _Writing:
         parts.wrong = either(parts.wrong, wrong)
 
     def frames(self, parts: _Parts, part: ManyFrames) -> None:
-        """Write frames with one value each, and the empty frame behind them if it ends them."""
+        """Write frames with one value each, and the delimiter behind them if there is one."""
         column = self.column(part.slot)
         now = there(column)
         missing = ~now if part.presence.kind == "always" else None
@@ -151,13 +152,15 @@ class _Writing:
         components, wrong = self.scope.body(part.body, lambda slot: values, len(values))
         pieces = joined(components, len(values))
         sizes, counts = pieces.sizes, np.diff(starts)
-        if part.delimited:
-            wrong = either(wrong, sizes == 0)
-            ended = np.zeros(len(sizes) + len(counts), np.int64)
+        if part.delimiter is not None:
+            wrong = either(wrong, (sizes == len(part.delimiter)) & beginning(pieces, part.delimiter))
+            ended = np.full(len(sizes) + len(counts), len(part.delimiter))
             ended[np.arange(len(sizes)) + np.repeat(np.arange(len(counts)), counts)] = sizes
             sizes, counts = ended, counts + 1
         in_rows = None if wrong is None else _expanded(np.diff(starts_of(wrong)[starts]) > 0, now)
         parts.components.append(pieces.grouped(starts).spread(now))
+        if part.delimiter:
+            parts.components += spread(((part.delimiter,), None), now)[0]
         parts.counts.append(_expanded(counts, now))
         parts.sizes.append(sizes)
         parts.wrong = either(parts.wrong, missing, in_rows)

@@ -161,16 +161,18 @@ def write_column(coding: Coding, array: pa.Array[Any]) -> tuple[tuple[Component,
             return (Block(narrow.view(np.uint8).reshape(-1, size)),), np.isinf(narrow) & ~np.isinf(values)
         case Boolean(octets=size, order=order):
             return (Numbers(integers_of(array, 1)[0], size, order),), None
-    low, high = _range(coding)
+    low, high = limits(coding)
     values, wrong = integers_of(array, high, low)
     found, outside = write_values(coding, values)
     return found, either(wrong, outside)
 
 
-def _range(coding: Coding) -> tuple[int, int]:
-    """Return the smallest and largest value of a coding of integers."""
+def limits(coding: Coding) -> tuple[int, int]:
+    """Return the smallest and largest value of a coding of integers or booleans."""
+    if isinstance(coding, Boolean):
+        return 0, 1
     bits = 8 * coding.octets if isinstance(coding, Integer) else 64
-    signed = not isinstance(coding, Float | Boolean) and bool(coding.signed)
+    signed = not isinstance(coding, Float) and bool(coding.signed)
     return (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
 
 

@@ -25,6 +25,7 @@ from specwire.generated.columns.gathering import GatheredMessage, concatenated, 
 from specwire.generated.columns.messages import MessageReader
 from specwire.generated.columns.rows import Attributes, decode_rows
 from specwire.generated.columns.selection import Choice, Numbers, Senders, letters
+from specwire.generated.columns.slots import records_of
 from specwire.generated.layout import Frame, ProtocolLayout
 from specwire.generated.messages import Message
 from specwire.generated.named_plan import named_plan
@@ -52,13 +53,14 @@ class ColumnDecoder:
         self.schema = schema
         self.row_codec = decode
         self.attributes = attributes
+        self.layout = layout
         self.by_sender = by_sender
         self.single = all(len(m.parts) == 1 and isinstance(m.parts[0], Frame) for m in layout.messages)
         self.choice = Choice(layout)
         self.names = [message.class_name for message in layout.messages]
         self.types = [schema.field(name).type for name in self.names]
         plan = named_plan(layout)
-        records = {name: record.body for name, record in plan.records.items()}
+        records = records_of(plan)
         self.readers = [MessageReader(layout, message, records) for message in plan.messages.values()]
 
     def decode(self, array: Messages, senders: Messages | None = None) -> pa.RecordBatch:
@@ -165,7 +167,11 @@ class Decoding:
                     if self.senders is None
                     else [s or None for s in self.senders[rows].tolist()]
                 )
-            blocks.append(decode_rows(frames, decoder.schema, decoder.row_codec, decoder.attributes, senders))
+            blocks.append(
+                decode_rows(
+                    frames, decoder.schema, decoder.row_codec, decoder.attributes, decoder.layout, senders
+                )
+            )
         columns = [concatenated([block.column(name) for block in blocks]) for name in decoder.schema.names]
         return pa.RecordBatch.from_arrays(columns, schema=decoder.schema)
 

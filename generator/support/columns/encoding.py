@@ -32,7 +32,7 @@ from specwire.generated.columns.intake import TypeCheck, plain, there
 from specwire.generated.columns.pieces import MOST_OCTETS, Pieces
 from specwire.generated.columns.rows import encode_row, refuse
 from specwire.generated.columns.selection import doubtful_looks
-from specwire.generated.columns.slots import Value, fields_of
+from specwire.generated.columns.slots import Value, fields_of, records_of
 from specwire.generated.columns.writer import Scope
 from specwire.generated.errors import EncodeError
 from specwire.generated.layout import ProtocolLayout
@@ -79,11 +79,11 @@ def encode_columns(
     if not isinstance(batch, pa.RecordBatch | pa.Table):
         raise TypeError(f"a RecordBatch or Table wanted, not {type(batch).__name__}")
     plan = named_plan(layout)
-    fields, records = fields_of(plan), {name: record.body for name, record in plan.records.items()}
-    options = {name: vars(home)[name].NAME for name in records}
+    fields, records = fields_of(plan), records_of(plan)
+    options = {name: vars(home)[name].NAME for name in records.bodies}
     _check_columns(batch.schema, plan, TypeCheck(records, fields, options))
     table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
-    encoder = _Encoder(layout, plan, home, Scope(records, fields, options, strict))
+    encoder = _Encoder(layout, plan, home, Scope(plan, records, fields, options, strict))
     chunks: list[pa.ListArray[Any]] = []
     total = first = 0
     for rows in _slices(table):

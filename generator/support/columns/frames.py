@@ -8,7 +8,7 @@ not. Views, dictionaries and fixed-size values are cast first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -51,6 +51,8 @@ class Frames:
     """Number of octets of every frame, 0 if frames differ in size."""
     known: Mask | None = None
     """False for frames that are null; None if there are none."""
+    found: dict[bytes, Positions] = field(default_factory=dict)
+    """Positions of some octets in `octets`, searched for once."""
 
     def __len__(self) -> int:
         return len(self.rows) - 1

@@ -18,19 +18,20 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from specwire.generated.columns.arrow import Mask, Whole, numbers_in, starts_of
-from specwire.generated.columns.slots import Fields, Value, values_of, visible
-from specwire.generated.layout import Boolean, Coding, Float
+from specwire.generated.columns.slots import Enclosed, Fields, Records, Value, values_of, visible
+from specwire.generated.layout import Boolean, Coding, Float, Integer
 from specwire.generated.named_plan import NamedMessage
 from specwire.generated.plan import (
     ITEM,
     NAME,
     VALUE,
-    Body,
+    Bit,
     Choose,
     Extent,
     Loop,
     Nest,
     Number,
+    Optional,
     TakeOctets,
     TakeText,
     Word,
@@ -57,7 +58,7 @@ class TypeCheck:
     that is unknown or occurs twice.
     """
 
-    records: Mapping[str, Body]
+    records: Records
     fields: Fields
     options: Mapping[str, str]
     """Column of each record in a union, by class."""
@@ -76,7 +77,11 @@ class TypeCheck:
         match op:
             case Number(coding=coding):
                 _check_number(coding, found, path)
-            case TakeOctets(uuid=None):
+            case Bit(boolean=True) | Optional():
+                _check_number(Boolean(), found, path)
+            case Bit():
+                _check_number(Integer(8), found, path)
+            case TakeOctets(uuid=None) | Enclosed():
                 if not (_is_binary(found) or found == pa.binary_view()):
                     _refuse(path, "octets", found)
             case TakeText() | Word() | TakeOctets():
@@ -90,7 +95,7 @@ class TypeCheck:
                 pair = dict(zip(PAIR.values(), sides, strict=True))
                 self._struct(pair, _pair(found) or _element(found, path), f"{path}[]")
             case Nest(record=record):
-                self._struct(self._named(record, visible(self.records[record])), found, path)
+                self._struct(self._named(record, visible(self.records.bodies[record])), found, path)
             case Choose(options=options):
                 records = {self.options[record]: Nest(op.slot, record) for _, record in options}
                 self._struct(records, found, path)

@@ -47,9 +47,14 @@ def evenly(run: Run, counts: Positions | None, octets: int) -> tuple[Positions, 
     return counts, np.repeat(begin, counts) + octets * ranges(np.zeros(len(run), np.int64), counts)
 
 
-def walk(run: Run, counts: Positions | None, skip: Callable[[Run], None]) -> tuple[Positions, Positions]:
-    """Advance past the items of each row, one per call of `skip`; return the same as `evenly`."""
-    active = np.flatnonzero(run.at < run.end) if counts is None else np.flatnonzero(counts)
+def walk(
+    run: Run, counts: Positions | None, skip: Callable[[Run], None], until: bytes = b""
+) -> tuple[Positions, Positions]:
+    """Advance past the items of each row, one per call of `skip`; return the same as `evenly`.
+
+    Without `counts`, items extend up to the octets `until`, if they are given.
+    """
+    active = np.flatnonzero(_more(run, until) if counts is None else counts)
     part = run.part(active)
     part.skim = True
     taken = np.zeros(len(run), np.int64)
@@ -63,7 +68,7 @@ def walk(run: Run, counts: Positions | None, skip: Callable[[Run], None]) -> tup
         starts.append(part.at)
         owners.append(active)
         skip(part)
-        going: Mask = part.at < part.end if counts is None else counts[active] > len(starts)
+        going: Mask = _more(part, until) if counts is None else counts[active] > len(starts)
         going = going & part.ok
         if not going.all():
             done = active[~going]
@@ -73,6 +78,12 @@ def walk(run: Run, counts: Positions | None, skip: Callable[[Run], None]) -> tup
     run.at, run.step = at, 0
     run.refuse(lost)
     return taken, _in_rows(taken, owners, starts)
+
+
+def _more(run: Run, until: bytes) -> Mask:
+    """Return the mask of rows in which another item begins."""
+    left = run.at < run.end
+    return left & ~run.begins(until) if until else left
 
 
 def _in_rows(taken: Positions, owners: list[Positions], starts: list[Positions]) -> Positions:

@@ -10,9 +10,9 @@ import numpy as np
 from specwire.generated.columns.arrow import Mask, Positions, ranges
 from specwire.generated.columns.building import Column, Many, Nulls, present, spread
 from specwire.generated.columns.frames import Frames
-from specwire.generated.columns.reader import LARGEST, Reader, Records
-from specwire.generated.columns.runs import Run, gather
-from specwire.generated.columns.slots import values_of
+from specwire.generated.columns.reader import LARGEST, Reader
+from specwire.generated.columns.runs import Run, differs, gather
+from specwire.generated.columns.slots import Records, values_of
 from specwire.generated.layout import ProtocolLayout
 from specwire.generated.named_plan import NamedMessage
 from specwire.generated.plan import (
@@ -171,19 +171,17 @@ class MessageReader:
             walk.refuse(~reader.run.ok)
 
     def _several(self, walk: Walk, part: ManyFrames) -> None:
-        """Read frames up to an empty one, or all that remain."""
-        ends = _delimiters(walk) if part.delimited else walk.end
+        """Read frames up to the delimiter, or all that remain."""
+        ends = walk.end if part.delimiter is None else _delimiters(walk, part.delimiter)
         counts = ends - walk.at
         numbers = ranges(walk.at, counts)
         run = walk.run(numbers)
         reader = Reader(run, self.records)
         reader.visit(part.body)
         run.refuse(run.at != run.end)
-        if part.delimited and any(isinstance(op, TakeText) and op.terminated for op in part.body):
-            # NUL alone would be an empty text, which no stack has.
-            begin, end = walk.frames.bounds[numbers], walk.frames.bounds[numbers + 1]
-            alone = np.flatnonzero(end - begin == 1)
-            run.refuse_at(alone[walk.frames.octets[begin[alone]] == 0])
+        if part.delimiter is not None and any(isinstance(op, TakeText) and op.terminated for op in part.body):
+            # Without its NUL, such a text would be the delimiter.
+            run.refuse_at(np.flatnonzero(_filled(walk.frames, part.delimiter + b"\0")[numbers]))
         walk.columns.append(Many(counts, reader.columns[0]))
         walk.at = np.where(walk.ok, ends + part.delimited, 0)
         if not run.ok.all():
@@ -192,19 +190,28 @@ class MessageReader:
             walk.refuse(lost)
 
 
-def _delimiters(walk: Walk) -> Positions:
-    """Return the number of the empty frame that ends the frames of each row."""
-    bounds = walk.frames.bounds
-    empty = np.append(np.flatnonzero(bounds[1:] == bounds[:-1]), len(bounds))
-    ends = empty[np.searchsorted(empty, walk.at)]
+def _delimiters(walk: Walk, delimiter: bytes) -> Positions:
+    """Return the number of the frame `delimiter` that ends the frames of each row."""
+    found = np.append(np.flatnonzero(_filled(walk.frames, delimiter)), len(walk.frames.bounds))
+    ends = found[np.searchsorted(found, walk.at)]
     walk.refuse(ends >= walk.end)
     return np.where(walk.ok, ends, 0)
+
+
+def _filled(frames: Frames, octets: bytes) -> Mask:
+    """Return the mask of frames that are exactly `octets`."""
+    fits: Mask = np.diff(frames.bounds) == len(octets)
+    if octets and fits.any():
+        begin = np.where(fits, frames.bounds[:-1], 0)
+        fits &= ~differs(gather(frames.octets, begin, len(octets)), octets)
+    return fits
 
 
 def _known(layout: ProtocolLayout, parts: Sequence[Part], index: int) -> int:
     """Return how many octets of part `index` message selection has compared."""
     part = parts[index]
-    if any(message.patterns for message in layout.messages) or not isinstance(part.body[0], Fixed | Word):
+    compared = not layout.folded and not any(message.patterns for message in layout.messages)
+    if not compared or not isinstance(part.body[0], Fixed | Word):
         return 0
     found = [octets for frame, octets in layout.selectors if frame in (index, index - len(parts))]
     octets = found[0] if found else 0

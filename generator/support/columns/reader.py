@@ -7,7 +7,7 @@ stricter. Columns have a meaning only if all rows fit, and those of a skimmed ru
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,23 @@ from numpy.typing import NDArray
 
 from specwire.generated.checksums import compute_checksum
 from specwire.generated.columns import native
-from specwire.generated.columns.arrow import Octets, Positions, buffer_of
-from specwire.generated.columns.building import Column, Many, Numbers, Slices, Struct, spread
-from specwire.generated.columns.codings import read_fixed, read_varying, uuid_texts
+from specwire.generated.columns.arrow import Mask, Octets, Positions, buffer_of, starts_of
+from specwire.generated.columns.building import (
+    Column,
+    Many,
+    Nulls,
+    Numbers,
+    Slices,
+    Struct,
+    scattered,
+    spread,
+)
+from specwire.generated.columns.codings import among, read_fixed, read_varying, uuid_texts
 from specwire.generated.columns.loops import divided, evenly, plain_entries, scan, walk
-from specwire.generated.columns.runs import Run, differs, gather, integers
+from specwire.generated.columns.runs import Run, differs, gather, integers, lowered
+from specwire.generated.columns.slots import Enclosed, Records, is_hidden
 from specwire.generated.plan import (
+    Bit,
     Body,
     Choose,
     Expect,
@@ -39,12 +50,10 @@ from specwire.generated.plan import (
     TakeText,
     Verify,
     Visitor,
+    When,
     Word,
     fixed_octets,
 )
-
-Records = Mapping[str, Body]
-"""Bodies of the records, by class."""
 
 WIDEST = 256
 """Largest number of octets of adjacent values that are gathered together."""
@@ -55,7 +64,8 @@ LARGEST = 1 << 62
 def body_octets(body: Body, records: Records) -> int:
     """Return the fixed number of octets of a body, 0 if values differ in size."""
     sizes = [
-        body_octets(records[op.record], records) if isinstance(op, Nest) else fixed_octets(op) for op in body
+        body_octets(records.bodies[op.record], records) if isinstance(op, Nest) else fixed_octets(op)
+        for op in body
     ]
     return sum(filter(None, sizes)) if all(sizes) else 0
 
@@ -74,8 +84,17 @@ class Reader(Visitor):
         """Start of the body, for padding."""
         self.columns: list[Column] = []
         self.slots: dict[str, Positions] = {}
-        """Values of the hidden slots."""
+        """Values of the hidden slots, and of those in conditions."""
+        self.given: dict[str, Mask] = {}
+        """Rows that have a value in a slot that not all have."""
         self.marks: dict[str, Positions] = {}
+
+    def operation(self, op: Op | Enclosed) -> None:
+        """See `Visitor`."""
+        if isinstance(op, Enclosed):
+            self.enclosed()
+        else:
+            super().operation(op)
 
     # Values of fixed size
 
@@ -110,15 +129,19 @@ class Reader(Visitor):
     def _looks(self, at: int, op: Op) -> bool:
         """Return whether octets at a fixed place are looked at, not only taken or skipped."""
         if self.run.skim:
-            return isinstance(op, Number) and bool(op.counts)
+            return isinstance(op, Number) and (
+                bool(op.counts or op.bits) or op.slot in self.records.conditions
+            )
         if isinstance(op, Expect):
             return at + len(op.octets) > self.known
         return isinstance(op, Number) or (isinstance(op, TakeOctets) and op.uuid is not None)
 
     def _looked(self, op: Op, octets: Octets) -> None:
         match op:
-            case Expect(octets=wanted):
-                self.run.refuse(differs(octets, wanted))
+            case Expect(octets=wanted, folded=folded):
+                self.run.refuse(
+                    differs(lowered(octets), wanted.lower()) if folded else differs(octets, wanted)
+                )
             case Number(coding=coding):
                 values, wrong = read_fixed(coding, octets)
                 if wrong is not None:
@@ -136,14 +159,32 @@ class Reader(Visitor):
         self._number(op, read_varying(self.run, op.coding))
 
     def _number(self, op: Number, values: NDArray[Any]) -> None:
+        for bit in op.bits:
+            self._bit(bit, values)
+        self._keep(op, values)
+        if not is_hidden(op) and not self.run.skim:
+            self.columns.append(Numbers(values))
+
+    def _bit(self, bit: Bit, number: NDArray[Any]) -> None:
+        """Take some bits of the numbers, which are unsigned."""
+        kind = number.dtype.type
+        values = number >> kind(bit.shift) & kind((1 << bit.width) - 1)
+        if bit.constant is not None:
+            self.run.refuse(values != bit.constant)
+        elif bit.members:
+            self.run.refuse(~among(values, bit.members))
+        self._keep(bit, values)
+        if not is_hidden(bit) and not self.run.skim:
+            self.columns.append(Numbers(values == 1 if bit.boolean else values))
+
+    def _keep(self, op: Number | Bit, values: NDArray[Any]) -> None:
+        """Keep the values that later operations need."""
         if op.counts:
             if values.dtype.itemsize == 8:
                 self.run.refuse(values > LARGEST)
             self.slots[op.slot] = values.astype(np.int64)
-        elif op.checks:
-            self.slots[op.slot] = values
-        elif not self.run.skim:
-            self.columns.append(Numbers(values))
+        elif op.slot in self.records.conditions or (isinstance(op, Number) and op.checks):
+            self.slots[op.slot] = values.view(np.uint8) if values.dtype == bool else values
 
     def text(self, op: TakeText) -> None:
         """See `Visitor`."""
@@ -160,6 +201,8 @@ class Reader(Visitor):
                 return run.take(self._counted(extent.slot, extent.plus))
             case "until":
                 return run.take(run.until(extent.until))
+            case "run":
+                return run.take(run.among(extent.among, extent.octets))
         return run.take(run.within(run.left - extent.octets)) if extent.octets else run.rest()
 
     def _counted(self, slot: str, plus: int) -> Positions:
@@ -179,13 +222,19 @@ class Reader(Visitor):
 
     def word(self, op: Word) -> None:
         """See `Visitor`."""
-        run, known = self.run, self.known == LARGEST
+        run, options = self.run, [option.encode() for option in op.options]
         start, size = run.rest()
-        fits = np.full(len(run), known)
-        for option in () if known else map(str.encode, op.options):
-            same = size == len(option)
-            fits |= same & ~differs(gather(run.frames.octets, np.where(same, start, 0), len(option)), option)
-        run.refuse(~fits)
+        if self.known < LARGEST:
+            chosen = np.full(len(run), -1)
+            for number, option in enumerate(options):
+                same = size == len(option)
+                found = gather(run.frames.octets, np.where(same, start, 0), len(option))
+                wanted, found = (option.lower(), lowered(found)) if op.folded else (option, found)
+                chosen[same & ~differs(found, wanted)] = number
+            run.refuse(chosen < 0)
+            if op.folded:
+                self.columns.append(_spelled(options, chosen))
+                return
         self.columns.append(Slices(run.frames.octets, run.frames.buffer, start, size))
 
     def pad(self, op: Pad) -> None:
@@ -200,13 +249,13 @@ class Reader(Visitor):
 
     def _record(self, run: Run, record: str) -> Struct:
         inside = Reader(run, self.records)
-        inside.visit(self.records[record])
+        inside.visit(self.records.bodies[record])
         return Struct(len(run), inside.columns)
 
     def choose(self, op: Choose) -> None:
         """See `Visitor`. Each option has a column, null in the rows of the others."""
         run = self.run
-        todo, begins = run.ok.copy(), [run.begins(tag) for tag, _ in op.options]
+        todo, begins = run.ok.copy(), [run.begins(tag, folded=op.folded) for tag, _ in op.options]
         columns: list[Column] = []
         for (_, record), mask in zip(op.options, begins, strict=True):
             rows = np.flatnonzero(todo & mask)
@@ -217,20 +266,48 @@ class Reader(Visitor):
         run.refuse(todo)
         self.columns.append(Struct(len(run), columns))
 
+    def enclosed(self) -> None:
+        """Leave the rows to the row codec: a value of the kind of one around it can be of any depth."""
+        self.run.refuse(np.ones(len(self.run), bool))
+        self.columns.append(Nulls(len(self.run)))
+
     def optional(self, op: Optional) -> None:
         """See `Visitor`."""
         run = self.run
-        there = run.at < run.end
+        there = self._holds(op.when)
+        if op.boolean and not run.skim:
+            self.columns.append(Numbers(there))
         if there.all() and len(run):
             self.visit(op.body)
             return
         rows = np.flatnonzero(there)
         inside = Reader(run.part(rows), self.records)
         inside.begin = self.begin[rows]
-        inside.slots = {slot: values[rows] for slot, values in self.slots.items()}
+        inside.slots, inside.given, inside.marks = (_taken(kept, rows) for kept in self._kept())
         inside.visit(op.body)
         run.join(rows, inside.run)
         self.columns += [spread(column, rows, len(run)) for column in inside.columns]
+        inside.given |= {slot: np.ones(len(rows), bool) for slot in inside.slots.keys() - self.slots.keys()}
+        for kept, found in zip(self._kept(), inside._kept(), strict=True):
+            new = {name: values for name, values in found.items() if name not in kept}
+            kept |= {name: scattered(values, rows, len(run)) for name, values in new.items()}
+
+    def _kept(self) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+        """Return what is known of each row, by name."""
+        return self.slots, self.given, self.marks
+
+    def _holds(self, when: When) -> Mask:
+        """Return the mask of rows in which a condition holds."""
+        match when.kind:
+            case "left":
+                return self.run.left > when.left
+            case "octets":
+                return self.run.begins(when.octets, folded=when.folded)
+        values = self.slots[when.slot]
+        if when.mask:
+            values = values.astype(np.uint64) & np.uint64(when.mask)
+        holds = self.run.ok & among(values, when.values)
+        return holds & self.given[when.slot] if when.slot in self.given else holds
 
     def sized(self, op: Sized) -> None:
         """See `Visitor`."""
@@ -275,12 +352,14 @@ class Reader(Visitor):
         ends, octets, entries = run.end, body_octets(op.body, self.records), plain_entries(op.body)
         slots: list[tuple[Positions, Positions]] = []
         starts = np.zeros(0, np.int64)
-        if octets:
+        if octets and not op.until:
             counts, starts = evenly(run, counts, octets)
-        elif entries and native.KERNELS is not None:
+        elif entries and not op.until and native.KERNELS is not None:
             counts, slots = scan(run, counts, [width for width, _ in entries])
         else:
-            counts, starts = walk(run, counts, lambda part: Reader(part, self.records).visit(op.body))
+            counts, starts = walk(
+                run, counts, lambda part: Reader(part, self.records).visit(op.body), op.until
+            )
         if not op.count and op.minimum:
             run.refuse(counts < op.minimum)
         if run.skim:
@@ -332,6 +411,17 @@ def _places(op: Fixed) -> Iterator[tuple[int, int, Op]]:
         size = fixed_octets(one) or 0
         yield at, size, one
         at += size
+
+
+def _taken(kept: dict[str, Any], rows: Positions) -> dict[str, Any]:
+    return {name: values[rows] for name, values in kept.items()}
+
+
+def _spelled(options: Sequence[bytes], chosen: Positions) -> Slices:
+    """Return the column of words, from the number of the option in each row."""
+    octets = np.frombuffer(b"".join(options), np.uint8)
+    sizes = np.array([len(option) for option in options])
+    return Slices(octets, buffer_of(octets), starts_of(sizes)[chosen], sizes[chosen])
 
 
 def slices(run: Run, op: TakeText | TakeOctets, start: Positions, size: Positions) -> Slices:

@@ -6,7 +6,7 @@ in an encoding error, the number of the row is added.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from types import ModuleType
 from typing import Any, NoReturn
@@ -15,21 +15,24 @@ from uuid import UUID
 import pyarrow as pa
 
 from specwire.generated.columns.assembly import announced
+from specwire.generated.columns.enclosed import enclosed_octets, read_value
 from specwire.generated.columns.intake import PAIR, field_of, plain
 from specwire.generated.columns.pieces import pieces_of
-from specwire.generated.columns.slots import Value, values_of, visible
+from specwire.generated.columns.slots import Enclosed, Value, values_of, visible
 from specwire.generated.columns.writer import Scope
 from specwire.generated.errors import DecodeError, EncodeError, Kind
 from specwire.generated.layout import Boolean, Float, ProtocolLayout
-from specwire.generated.messages import Message
+from specwire.generated.messages import Message, Record
 from specwire.generated.named_plan import NamedMessage
 from specwire.generated.plan import (
     ITEM,
+    Bit,
     Choose,
     Extent,
     Loop,
     Nest,
     Number,
+    Optional,
     TakeOctets,
     TakeText,
 )
@@ -77,6 +80,7 @@ def decode_rows(
     schema: pa.Schema,
     decode: Callable[..., Message],
     attributes: Attributes,
+    layout: ProtocolLayout,
     senders: Sequence[str | None] | None = None,
 ) -> pa.RecordBatch:
     """Return messages decoded one by one as a batch of `schema`.
@@ -97,7 +101,11 @@ def decode_rows(
             continue
         name = type(message).__name__
         found["_message"][-1] = name
-        found[name][-1] = convert[name](message)
+        row = convert[name](message)
+        if layout.max_depth and frames:
+            whole = [frame for frame in frames if frame is not None]
+            row = _with_octets(row, enclosed_octets(layout, whole, **sent))
+        found[name][-1] = row
     return pa.record_batch([pa.array(found[f.name], f.type) for f in schema], schema=schema)
 
 
@@ -129,6 +137,18 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, UUID) else value
 
 
+def _with_octets(value: Any, octets: Iterator[bytes]) -> Any:
+    """Return a value for pyarrow with the next `octets` in place of each record that has no columns."""
+    match value:
+        case Record():
+            return next(octets)
+        case dict():
+            return {name: _with_octets(inside, octets) for name, inside in value.items()}
+        case list():
+            return [_with_octets(item, octets) for item in value]
+    return value
+
+
 def _error(error: DecodeError) -> dict[str, Any]:
     return {
         "message": error.message_name,
@@ -149,7 +169,11 @@ def encode_row(
         EncodeError: the message cannot be encoded.
     """
     class_name, maker = message.layout.class_name, _Maker(home, scope)
-    values = maker.fields(class_name, (op for part in message.parts for op in values_of(part)), row)
+    ops = (op for part in message.parts for op in values_of(part))
+    try:
+        values = maker.fields(class_name, ops, row, "")
+    except DecodeError as error:
+        refuse(layout, message.layout.name, error.field, error.kind, error.expected, error.found)
     slot = message.flags[1].slot if message.flags and layout.announcing else ""
     if slot and isinstance(values[slot], int):
         wire, field = values[slot], message.fields[slot]
@@ -190,20 +214,26 @@ class _Maker:
         self.home = home
         self.scope = scope
 
-    def fields(self, owner: str, ops: Iterable[Value], array: pa.Array[Any]) -> dict[str, Any]:
-        """Return the values for the constructor of the class `owner`."""
-        fields = self.scope.fields[owner]
-        return {op.slot: self.value(op, field_of(array, fields[op.slot].name)) for op in ops}
+    def fields(self, owner: str, ops: Iterable[Value], array: pa.Array[Any], prefix: str) -> dict[str, Any]:
+        """Return the values for the constructor of the class `owner`; `prefix` begins their paths."""
+        names = {op.slot: (op, self.scope.fields[owner][op.slot].name) for op in ops}
+        return {
+            slot: self.value(op, field_of(array, name), prefix + name) for slot, (op, name) in names.items()
+        }
 
-    def value(self, op: Value, array: pa.Array[Any]) -> Any:
-        """Return the value of the only element of an array."""
+    def value(self, op: Value, array: pa.Array[Any], path: str) -> Any:
+        """Return the value of the only element of an array.
+
+        Raises:
+            DecodeError: the octets of an enclosed value are not one.
+        """
         array = plain(array)
         if array.null_count:
             return None
         match op:
-            case Number(coding=Float() | Boolean()):
+            case Number(coding=Float() | Boolean()) | Bit(boolean=True) | Optional():
                 return array[0].as_py()
-            case Number():
+            case Number() | Bit():
                 return int(array[0].as_py())
             case TakeOctets(uuid=None):
                 return pieces_of(array).octets.tobytes()
@@ -211,14 +241,19 @@ class _Maker:
                 return _uuid(array[0].as_py())
             case Loop(body=body, pairs=""):
                 (item,) = visible(body)
-                return tuple(self.value(item, one) for one in _items(array))
+                return tuple(
+                    self.value(item, one, f"{path}[{number}]") for number, one in enumerate(_items(array))
+                )
             case Loop():
                 return tuple(self._pair(op, one) for one in _items(array))
             case Nest(record=record):
-                values = self.fields(record, visible(self.scope.records[record]), array)
-                return vars(self.home)[record](**values)
+                inside = visible(self.scope.records.bodies[record])
+                return vars(self.home)[record](**self.fields(record, inside, array, f"{path}."))
             case Choose():
-                return self._option(op, array)
+                return self._option(op, array, path)
+            case Enclosed():
+                octets = pieces_of(array).octets.tobytes()
+                return read_value(self.scope.plan, op, octets, self.home, path)
         # Octets that are not UTF-8 become text that UTF-8 cannot encode, which the row codec refuses.
         return pieces_of(array).octets.tobytes().decode("utf-8", "surrogateescape")
 
@@ -227,13 +262,14 @@ class _Maker:
             return None
         sides = tuple(visible(op.body)) if op.pairs == "both" else (_TEXT, _TEXT)
         return tuple(
-            self.value(side, field_of(item, name)) for side, name in zip(sides, PAIR.values(), strict=True)
+            self.value(side, field_of(item, name), "")
+            for side, name in zip(sides, PAIR.values(), strict=True)
         )
 
-    def _option(self, op: Choose, array: pa.Array[Any]) -> Any:
+    def _option(self, op: Choose, array: pa.Array[Any], path: str) -> Any:
         """Return the only record that is present; several or none are returned as they are and do not fit."""
         records = [
-            self.value(Nest(op.slot, record), field_of(array, self.scope.options[record]))
+            self.value(Nest(op.slot, record), field_of(array, self.scope.options[record]), path)
             for _, record in op.options
         ]
         there = [record for record in records if record is not None]

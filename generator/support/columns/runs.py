@@ -15,6 +15,14 @@ from specwire.generated.columns.arrow import Mask, Octets, Positions
 from specwire.generated.columns.frames import Frames
 from specwire.generated.layout import Order
 
+BEYOND = np.iinfo(np.int64).max // 2
+"""Position behind all octets."""
+NARROWEST, MOST_LOOKED = 32, 1 << 20
+"""Least number of octets of each row, and largest number of all rows, that are looked at together."""
+_LOWER = np.arange(256, dtype=np.uint8)
+"""Each octet, an ASCII letter in lower case."""
+_LOWER[ord("A") : ord("Z") + 1] += ord("a") - ord("A")
+
 
 class Run:
     """A run of octets in each of some rows, from `at` to `end`.
@@ -101,20 +109,45 @@ class Run:
 
     def until(self, octets: bytes) -> Positions:
         """Return the number of octets before `octets`; refuse rows without them."""
-        found = places(self.frames.octets, octets)
-        number = np.searchsorted(found, self.at)
-        beyond = np.iinfo(np.int64).max - len(octets)
-        next_one = np.append(found, beyond)[number]
+        found = self.frames.found.get(octets)
+        if found is None:
+            found = np.append(places(self.frames.octets, octets), BEYOND)
+            self.frames.found[octets] = found
+        next_one = found[np.searchsorted(found, self.at)]
         self.refuse(next_one + len(octets) > self.end)
         return np.where(self.ok, next_one - self.at, 0)
 
-    def begins(self, octets: bytes) -> Mask:
-        """Return the mask of rows whose next octets are `octets`."""
+    def among(self, allowed: bytes, least: int) -> Positions:
+        """Return the number of octets before the first that is not `allowed`; refuse rows with fewer than
+        `least`."""
+        table = np.zeros(256, bool)
+        table[list(allowed)] = True
+        sizes, rows, width = np.zeros(len(self), np.int64), np.flatnonzero(self.left > 0), NARROWEST
+        while len(rows):
+            places = (self.at[rows] + sizes[rows])[:, None] + np.arange(width)
+            inside = places < self.end[rows][:, None]
+            good = inside & table[self.frames.octets[np.where(inside, places, 0)]]
+            whole = good.all(axis=1)
+            sizes[rows] += np.where(whole, width, good.argmin(axis=1))
+            rows = rows[whole]
+            width = min(2 * width, max(NARROWEST, MOST_LOOKED // max(1, len(rows))))
+        self.refuse(sizes < least)
+        return np.where(self.ok, sizes, 0)
+
+    def begins(self, octets: bytes, *, folded: bool = False) -> Mask:
+        """Return the mask of rows whose next octets are `octets`; if `folded`, these are in lower case, and
+        letters in either case fit."""
         size = len(octets)
         fits = self.left >= size
         if not size or not fits.any():
             return fits
-        return fits & ~differs(gather(self.frames.octets, np.where(fits, self.at, 0), size), octets)
+        found = gather(self.frames.octets, np.where(fits, self.at, 0), size)
+        return fits & ~differs(lowered(found) if folded else found, octets)
+
+
+def lowered(octets: Octets) -> Octets:
+    """Return octets with ASCII letters in lower case."""
+    return _LOWER[octets]
 
 
 def gather(octets: Octets, at: Positions, size: int, step: int = 0) -> Octets:

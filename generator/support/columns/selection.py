@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from specwire.generated.columns.arrow import Mask, Positions, either
 from specwire.generated.columns.frames import Frames
-from specwire.generated.columns.runs import differs, gather
+from specwire.generated.columns.runs import differs, gather, lowered
 from specwire.generated.layout import ProtocolLayout, Shape
 from specwire.generated.selection import pattern_octets
 
@@ -94,7 +94,7 @@ class Choice:
         chosen = np.full(len(frames), -1, np.int16)
         if not len(frames) or len(frames.bounds) < 2:
             return chosen
-        heads, left = _Heads(frames), np.ones(len(frames), bool)
+        heads, left = _Heads(frames, folded=self.layout.folded), np.ones(len(frames), bool)
         for look in self._likely(frames):
             fits, shape = left & heads.fit(look), look.shape
             if shape.needs_sender:
@@ -116,7 +116,8 @@ class Choice:
         for index, octets in self.layout.selectors if self.tagged else ():
             number = min(max(int(frames.rows[int(index < 0)]) + index, 0), len(frames.bounds) - 2)
             begin, end = frames.bounds[number], frames.bounds[number + 1]
-            tag.append(frames.octets[begin:end][:octets].tobytes())
+            octets_there = frames.octets[begin:end][:octets].tobytes()
+            tag.append(octets_there.lower() if self.layout.folded else octets_there)
         first = self.tagged.get(tuple(tag))
         return self.looks if first is None else sorted(self.looks, key=lambda look: look is not first)
 
@@ -124,8 +125,9 @@ class Choice:
 class _Heads:
     """Which rows have which heads, each looked up once."""
 
-    def __init__(self, frames: Frames) -> None:
+    def __init__(self, frames: Frames, *, folded: bool) -> None:
         self.frames = frames
+        self.octets = lowered(frames.octets) if folded else frames.octets
         self.masks: dict[Head, Mask] = {}
         self.places: dict[int, tuple[Positions, Positions, int]] = {}
 
@@ -152,7 +154,7 @@ class _Heads:
             if not fits.any():
                 break
             at = begin + offset if offset else begin
-            fits &= ~differs(gather(self.frames.octets, at, len(piece), step), piece)
+            fits &= ~differs(gather(self.octets, at, len(piece), step), piece)
         return fits
 
     def _frame(self, index: int) -> tuple[Positions, Positions, int]:
@@ -187,7 +189,7 @@ def _pieces(pattern: str) -> list[tuple[int, bytes]]:
 
 def doubtful_looks(layout: ProtocolLayout, class_name: str, frames: Frames) -> Mask | None:
     """Return the mask of encoded rows that begin like another message; None if there is none."""
-    heads = _Heads(frames)
+    heads = _Heads(frames, folded=layout.folded)
     return either(*(heads.fit(_look(shape)) for shape in _rivals(layout, class_name)))
 
 

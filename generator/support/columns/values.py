@@ -17,6 +17,7 @@ from specwire.generated.columns.arrow import Mask, either
 from specwire.generated.columns.building import not_utf8
 from specwire.generated.columns.codings import uuid_octets
 from specwire.generated.columns.pieces import Component, Pieces, cut, joined, pieces_of
+from specwire.generated.columns.runs import differs, gather
 from specwire.generated.plan import Extent, TakeOctets, TakeText, Word
 
 EQUALS = ord("=")
@@ -97,7 +98,19 @@ def fitting(pattern: bytes, pieces: Pieces) -> Mask:
 
 def holding(pieces: Pieces, octet: int) -> Mask | None:
     """Return the mask of elements that contain `octet`, None if none does."""
-    places = np.flatnonzero(pieces.octets == octet)
+    return _having(pieces, pieces.octets == octet)
+
+
+def beginning(pieces: Pieces, octets: bytes) -> Mask:
+    """Return the mask of elements that begin with `octets`."""
+    fits = np.asarray(pieces.sizes >= len(octets), np.bool_)
+    begin = np.where(fits, pieces.offsets[:-1], 0)
+    return fits & ~differs(gather(pieces.data, begin, len(octets)), octets)
+
+
+def _having(pieces: Pieces, found: Mask) -> Mask | None:
+    """Return the mask of elements with an octet in the mask `found`, None if there is none."""
+    places = np.flatnonzero(found)
     if not len(places):
         return None
     wrong = np.zeros(len(pieces.offsets) - 1, np.bool_)
@@ -110,6 +123,11 @@ def _extended(extent: Extent, pieces: Pieces, wrong: Mask | None) -> Written:
     match extent.kind:
         case "until":
             return (pieces,), either(wrong, _ending_early(extent.until, pieces))
+        case "run":
+            other = np.ones(256, np.bool_)
+            other[list(extent.among)] = False
+            outside = _having(pieces, other[pieces.octets])
+            return (pieces,), either(wrong, outside, pieces.sizes < extent.octets)
         case "fixed":
             return (cut(pieces, extent.octets, 0),), either(wrong, pieces.sizes != extent.octets)
     return (pieces,), wrong

@@ -20,15 +20,34 @@ import pyarrow as pa
 from specwire.generated.checksums import compute_checksum
 from specwire.generated.columns.arrow import Mask, Whole, either, starts_of
 from specwire.generated.columns.building import scattered
-from specwire.generated.columns.codings import write_column, write_values
-from specwire.generated.columns.intake import PAIR, elements, field_of, plain, there
-from specwire.generated.columns.pieces import Block, Component, Numbers, Pieces, joined, total_width
-from specwire.generated.columns.slots import Fields
-from specwire.generated.columns.values import Written, write_divided, write_octets, write_text, write_words
-from specwire.generated.layout import Coding
+from specwire.generated.columns.codings import among, limits, write_column, write_values
+from specwire.generated.columns.enclosed import check_value
+from specwire.generated.columns.intake import PAIR, elements, field_of, integers_of, plain, there
+from specwire.generated.columns.pieces import (
+    Block,
+    Component,
+    Numbers,
+    Pieces,
+    joined,
+    pieces_of,
+    total_width,
+)
+from specwire.generated.columns.slots import Enclosed, Fields, Records, is_hidden
+from specwire.generated.columns.values import (
+    Written,
+    beginning,
+    write_divided,
+    write_octets,
+    write_text,
+    write_words,
+)
+from specwire.generated.errors import DecodeError
+from specwire.generated.layout import Coding, Integer
+from specwire.generated.named_plan import NamedPlan
 from specwire.generated.plan import (
     NAME,
     VALUE,
+    Bit,
     Body,
     Choose,
     Expect,
@@ -37,6 +56,7 @@ from specwire.generated.plan import (
     Mark,
     Nest,
     Number,
+    Op,
     Optional,
     Pad,
     Region,
@@ -45,6 +65,7 @@ from specwire.generated.plan import (
     TakeText,
     Verify,
     Visitor,
+    When,
     Word,
     coded_octets,
 )
@@ -57,40 +78,47 @@ Columns = Callable[[str], "pa.Array[Any]"]
 class Scope:
     """What all writers of a protocol share."""
 
-    records: Mapping[str, Body]
+    plan: NamedPlan
+    records: Records
     fields: Fields
     options: Mapping[str, str]
     """Column of each record in a union, by class."""
     strict: bool
     """Follow the specification to the letter."""
 
-    def body(self, body: Body, columns: Columns, count: int) -> Written:
-        """Return the octets of `count` elements of a body."""
-        writer = Writer(self, columns, count)
+    def body(self, body: Body, columns: Columns, count: int, depth: int = 0) -> Written:
+        """Return the octets of `count` elements of a body inside `depth` records."""
+        writer = Writer(self, columns, count, depth)
         writer.visit(body)
         return writer.finish()
 
-    def struct(self, owner: str, body: Body, array: pa.Array[Any]) -> Written:
+    def struct(self, owner: str, body: Body, array: pa.Array[Any], depth: int = 0) -> Written:
         """Return the octets of a body whose columns are the fields of a struct array without nulls."""
         fields = self.fields[owner]
-        return self.body(body, lambda slot: field_of(array, fields[slot].name), len(array))
+        return self.body(body, lambda slot: field_of(array, fields[slot].name), len(array), depth)
 
 
 class Writer(Visitor):
     """Writer of a body."""
 
-    def __init__(self, scope: Scope, columns: Columns, count: int) -> None:
+    def __init__(self, scope: Scope, columns: Columns, count: int, depth: int) -> None:
         self.scope = scope
         self.columns = columns
         self.count = count
+        self.depth = depth
+        """Number of records around the body."""
         self.components: list[Component] = []
         self.begin = 0
         """First component of the body, for padding."""
         self.wrong: Mask | None = None
         self.ended: Mask | None = None
         """Elements without an earlier optional value."""
-        self.hidden: dict[str, tuple[int, Coding]] = {}
+        self.hidden: dict[str, tuple[int, Coding | Bit]] = {}
         """Hidden slots whose numbers are not known yet: the component to replace, and the coding."""
+        self.announced: dict[str, Bit] = {}
+        """Slots of options whose presence bits announce."""
+        self.known: dict[str, tuple[Whole, Mask]] = {}
+        """Numbers in conditions, and the mask of elements that have one."""
         self.marks: dict[str, int] = {}
         """Component that follows each mark."""
         self.checks: list[Verify] = []
@@ -128,11 +156,55 @@ class Writer(Visitor):
 
     def number(self, op: Number) -> None:
         """See `Visitor`."""
-        if op.counts or op.checks:
+        if op.bits:
+            self._bits(op)
+        elif op.counts or op.checks:
             self.hidden[op.slot] = len(self.components), op.coding
             self.components.append(bytes(coded_octets(op.coding) or 0))
         else:
             self._value(op.slot, lambda array: write_column(op.coding, array))
+            if op.slot in self.scope.records.conditions:
+                self.known[op.slot] = self._numbers(op.slot, *limits(op.coding))[:2]
+
+    def _bits(self, op: Number) -> None:
+        """Write an integer of bits; those that count or announce are set later."""
+        assert isinstance(op.coding, Integer)
+        self.components.append(Numbers(np.zeros(self.count, np.uint64), op.coding.octets, op.coding.order))
+        for bit in op.bits:
+            if is_hidden(bit):
+                self.hidden[bit.slot] = len(self.components) - 1, bit
+                if bit.announces:
+                    self.announced[bit.slot] = bit
+                elif not bit.counts:
+                    self._set(bit.slot, np.full(self.count, bit.constant or 0))
+                continue
+            numbers, now, wrong = self._numbers(bit.slot, 0, (1 << bit.width) - 1)
+            self.hidden[bit.slot] = len(self.components) - 1, bit
+            self._set(bit.slot, numbers)
+            other = ~among(numbers, bit.members) if bit.members else None
+            self.wrong = either(self.wrong, ~now, wrong, other)
+
+    def _numbers(self, slot: str, least: int, most: int) -> tuple[Whole, Mask, Mask | None]:
+        """Return the numbers of a slot, the mask of elements that have one, and that of wrong numbers."""
+        array = plain(self.columns(slot))
+        now = there(array)
+        values, wrong = integers_of(array.drop_null() if array.null_count else array, most, least)
+        rows = np.flatnonzero(now)
+        numbers = scattered(values, rows, self.count)
+        return numbers, now, None if wrong is None else scattered(wrong, rows, self.count)
+
+    def _set(self, slot: str, numbers: Whole) -> None:
+        """Set some bits of an integer; too large numbers are wrong."""
+        at, bit = self.hidden.pop(slot)
+        whole = self.components[at]
+        assert isinstance(bit, Bit) and isinstance(whole, Numbers)
+        unsigned = numbers.astype(np.uint64)
+        self.components[at] = Numbers(
+            whole.values | unsigned << np.uint64(bit.shift), whole.octets, whole.order
+        )
+        self.wrong = either(self.wrong, unsigned > np.uint64((1 << bit.width) - 1))
+        if slot in self.scope.records.conditions:
+            self.known[slot] = unsigned, np.ones(self.count, np.bool_)
 
     def text(self, op: TakeText) -> None:
         """See `Visitor`."""
@@ -167,8 +239,9 @@ class Writer(Visitor):
 
     def _width(self, begin: int) -> int | Whole:
         """Return the number of octets of the components from `begin` on."""
-        if any(begin <= at and coded_octets(coding) is None for at, coding in self.hidden.values()):
-            self._all_wrong()
+        for at, coding in self.hidden.values():
+            if begin <= at and not isinstance(coding, Bit) and coded_octets(coding) is None:
+                self._all_wrong()
         return total_width(self.components[begin:])
 
     def _counted(self, slot: str, number: int | Whole) -> None:
@@ -176,8 +249,12 @@ class Writer(Visitor):
         if slot not in self.hidden:
             self._all_wrong()
             return
-        at, coding = self.hidden.pop(slot)
+        at, coding = self.hidden[slot]
         numbers = np.full(self.count, number) if isinstance(number, int) else number
+        if isinstance(coding, Bit):
+            self._set(slot, numbers)
+            return
+        del self.hidden[slot]
         components, wrong = write_values(coding, numbers)
         self.components[at] = components[0] if len(components) == 1 else joined(components, self.count)
         self.wrong = either(self.wrong, wrong)
@@ -189,7 +266,24 @@ class Writer(Visitor):
         self._value(op.slot, lambda array: self._record(op.record, array))
 
     def _record(self, record: str, array: pa.Array[Any]) -> Written:
-        return self.scope.struct(record, self.scope.records[record], array)
+        return self.scope.struct(record, self.scope.records.bodies[record], array, self.depth + 1)
+
+    def operation(self, op: Op | Enclosed) -> None:
+        """See `Visitor`."""
+        if isinstance(op, Enclosed):
+            self._value(op.slot, lambda array: self._enclosed(op, array))
+        else:
+            super().operation(op)
+
+    def _enclosed(self, op: Enclosed, array: pa.Array[Any]) -> Written:
+        """Return octets of values; those that are not exactly one value each are wrong."""
+        wrong = np.zeros(len(array), np.bool_)
+        for number, octets in enumerate(array.to_pylist()):
+            try:
+                check_value(self.scope.plan, op, octets, self.depth, strict=self.scope.strict)
+            except DecodeError:
+                wrong[number] = True
+        return (pieces_of(array),), wrong
 
     def choose(self, op: Choose) -> None:
         """See `Visitor`. An element is the record whose column is not null."""
@@ -210,15 +304,47 @@ class Writer(Visitor):
         self._value(op.slot, write)
 
     def optional(self, op: Optional) -> None:
-        """See `Visitor`. A value without octets is wrong, as it would be read as omitted."""
-        now = there(plain(self.columns(op.slot)))
-        known = pa.array(now)
-        few = int(np.count_nonzero(now))
-        written = self.scope.body(op.body, lambda slot: self.columns(slot).filter(known), few)
-        components, wrong = spread(written, now)
-        empty = np.broadcast_to(np.asarray(total_width(components)) == 0, now.shape) & now
-        self._add(components, wrong, empty, None if self.ended is None else self.ended & now)
-        self.ended = either(self.ended, ~now)
+        """See `Visitor`. Values that would be read as omitted, or omitted ones that would be read, are
+        wrong."""
+        now = self._present(op)
+        for bit in [bit for bit in self.announced.values() if bit.announces == op.slot]:
+            self._set(bit.slot, now)
+        inside = _OptionWriter(self, now)
+        inside.visit(op.body)
+        components, wrong = spread(inside.finish(), now)
+        self._add(components, wrong)
+        for slot in inside.known.keys() - self.known.keys():
+            numbers, given = inside.known[slot]
+            rows = np.flatnonzero(now)
+            self.known[slot] = scattered(numbers, rows, self.count), scattered(given, rows, self.count)
+        match op.when.kind:
+            case "left":
+                empty = np.broadcast_to(np.asarray(total_width(components)) == 0, now.shape) & now
+                self.wrong = either(self.wrong, empty, None if self.ended is None else self.ended & now)
+                self.ended = either(self.ended, ~now)
+            case "number":
+                self.wrong = either(self.wrong, self._holds(op.when) != now)
+
+    def _present(self, op: Optional) -> Mask:
+        """Return the mask of elements in which an option is present."""
+        array = plain(self.columns(op.slot))
+        now = there(array)
+        if op.boolean:
+            self.wrong = either(self.wrong, ~now)
+            return self._numbers(op.slot, 0, 1)[0] == 1
+        for slot in op.others:
+            self.wrong = either(self.wrong, there(plain(self.columns(slot))) != now)
+        return now
+
+    def _holds(self, when: When) -> Mask:
+        """Return the mask of elements in which the number of a condition is one of its values."""
+        if when.slot not in self.known:
+            self._all_wrong()
+            return np.zeros(self.count, np.bool_)
+        numbers, now = self.known[when.slot]
+        if when.mask:
+            numbers = numbers.astype(np.uint64) & np.uint64(when.mask)
+        return now & among(numbers, when.values)
 
     def sized(self, op: Sized) -> None:
         """See `Visitor`."""
@@ -248,6 +374,8 @@ class Writer(Visitor):
         components, wrong = self._items(op, items)
         pieces = joined(components, int(starts[-1])).grouped(starts)
         counts = np.diff(starts)
+        if op.until:
+            wrong = either(wrong, beginning(joined(components, int(starts[-1])), op.until))
         inside = None if wrong is None else np.diff(starts_of(wrong)[starts]) > 0
         few = counts < op.minimum if op.minimum else None
         self._add(*spread(((pieces,), either(inside, few)), now), ~now)
@@ -258,13 +386,14 @@ class Writer(Visitor):
     def _items(self, op: Loop, items: pa.Array[Any]) -> Written:
         """Return the octets of the items of all lists."""
         if not op.pairs:
-            return self.scope.body(op.body, lambda slot: items, len(items))
+            return self.scope.body(op.body, lambda slot: items, len(items), self.depth)
         items = plain(items)
         now = there(items)
         pairs = items.drop_null() if items.null_count else items
         sides = {slot: plain(field_of(pairs, name)) for slot, name in PAIR.items()}
         if op.pairs == "both":
-            components, wrong = spread(self.scope.body(op.body, sides.__getitem__, len(pairs)), now)
+            written = self.scope.body(op.body, sides.__getitem__, len(pairs), self.depth)
+            components, wrong = spread(written, now)
             return components, either(wrong, ~now)
         both = there(sides[NAME]) & there(sides[VALUE])
         if not both.all():
@@ -287,6 +416,9 @@ class Writer(Visitor):
         self.checks.append(op)
 
     def _checksum(self, op: Verify) -> None:
+        if op.slot not in self.hidden or not self.marks.keys() >= {mark for two in op.ranges for mark in two}:
+            self._all_wrong()
+            return
         covered: list[Component] = []
         for begin, end in op.ranges:
             covered += self.components[self.marks[begin] : self.marks[end]]
@@ -297,16 +429,38 @@ class Writer(Visitor):
             for row in range(self.count)
         ]
         at, coding = self.hidden.pop(op.slot)
+        assert not isinstance(coding, Bit)
         components, wrong = write_values(coding, np.array(found, np.uint64))
         (self.components[at],) = components
         self.wrong = either(self.wrong, wrong)
+
+
+class _OptionWriter(Writer):
+    """Writer of an option, for the elements of `outer` in which it is present."""
+
+    def __init__(self, outer: Writer, now: Mask) -> None:
+        known, few = pa.array(now), int(np.count_nonzero(now))
+        super().__init__(outer.scope, lambda slot: outer.columns(slot).filter(known), few, outer.depth)
+        self.outer = outer
+        self.now = now
+        self.known = {slot: (numbers[now], given[now]) for slot, (numbers, given) in outer.known.items()}
+
+    def _counted(self, slot: str, number: int | Whole) -> None:
+        """Write the number of a hidden slot, which may be before the option."""
+        if slot in self.hidden:
+            super()._counted(slot, number)
+            return
+        numbers = np.full(self.count, number) if isinstance(number, int) else number
+        self.outer._counted(slot, scattered(numbers, np.flatnonzero(self.now), len(self.now)))
+        # The row codec writes the number of an option that is absent.
+        self.outer.wrong = either(self.outer.wrong, ~self.now)
 
 
 class _PairWriter(Writer):
     """Writer of pairs that are one text each, divided at ``=``."""
 
     def __init__(self, scope: Scope, sides: Mapping[str, pa.Array[Any]], count: int, loop: Loop) -> None:
-        super().__init__(scope, sides.__getitem__, count)
+        super().__init__(scope, sides.__getitem__, count, depth=0)
         self.last = loop.pairs == "last"
 
     def text(self, op: TakeText) -> None:

@@ -136,11 +136,12 @@ def _decode_columns(protocol: str, frames: Arrays, senders: Arrays) -> pa.Record
 
 
 def _decode_rows(protocol: str, frames: Arrays, senders: Arrays) -> pa.RecordBatch:
-    columns, codec = load_columns(protocol), load_codec(protocol)
+    columns, codec, layout = load_columns(protocol), load_codec(protocol), load_layout(protocol)
     known: list[str | None] | None = None
     if "sender" in inspect.signature(codec.decode).parameters:
         known = [sender or None for sender in senders.to_pylist()]
-    return decode_rows(frames.to_pylist(), columns.SCHEMA, codec.decode, columns.ATTRIBUTES, known)
+    rows = frames.to_pylist()
+    return decode_rows(rows, columns.SCHEMA, codec.decode, columns.ATTRIBUTES, layout, known)
 
 
 ARROW = ArrowBackend(_decode_columns)

@@ -1,0 +1,185 @@
+"""Values inside records and unions of the same kind, which columns hold as octets.
+
+A column type cannot contain itself. So the outermost value of a record that contains itself has
+columns, and a value of the same kind inside it has one column with its octets. Rows with such values
+are decoded one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from types import ModuleType
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from specwire.generated import plan as ops
+from specwire.generated.columns.slots import Enclosed, is_hidden, records_of
+from specwire.generated.layout import ProtocolLayout
+from specwire.generated.named_plan import NamedMessage, NamedPlan, named_plan
+from specwire.generated.plan import ITEM, NAME, VALUE
+from specwire.generated.reader import Reader
+from specwire.generated.refusal import check_message
+from specwire.generated.selection import find_message
+
+
+def enclosed_octets(
+    layout: ProtocolLayout, frames: Sequence[bytes], sender: str | None = None
+) -> Iterator[bytes]:
+    """Return the octets of the values in a message that columns hold as octets, in order."""
+    plan, octets = named_plan(layout), list(frames)
+    bodies = records_of(plan).bodies
+    records = {
+        name: msgspec.structs.replace(record, body=bodies[name]) for name, record in plan.records.items()
+    }
+    marked = msgspec.structs.replace(plan, records=records)
+    reader = _OctetsReader(marked, find_message(plan, octets, sender), octets, strict=False)
+    check_message(reader)
+    return iter(reader.found)
+
+
+class _OctetsReader(Reader):
+    """Reader that keeps the octets of the outermost enclosed values."""
+
+    def __init__(self, plan: NamedPlan, message: NamedMessage, frames: list[bytes], strict: bool) -> None:
+        super().__init__(plan, message, frames, strict)
+        self.found: list[bytes] = []
+        self._inside = False
+
+    def operation(self, op: ops.Op | Enclosed) -> None:
+        """Call the method of one operation."""
+        if not isinstance(op, Enclosed):
+            super().operation(op)
+            return
+        start, outer = self.at, self._inside
+        self._inside = True
+        super().operation(op.value)
+        self._inside = outer
+        if not outer:
+            self.found.append(self.frame[start : self.at])
+
+
+def check_value(plan: NamedPlan, op: Enclosed, octets: bytes, depth: int, *, strict: bool) -> None:
+    """Check that octets are exactly one value; it is inside `depth` records.
+
+    Raises:
+        DecodeError: they are not.
+    """
+    reader = Reader(plan, _message_with(plan, op), [octets], strict)
+    reader.depth = depth
+    _read(reader, op, "")
+
+
+def read_value(plan: NamedPlan, op: Enclosed, octets: bytes, home: ModuleType, path: str) -> Any:
+    """Return the value that octets are; `home` has the classes, `path` is for errors.
+
+    Raises:
+        DecodeError: the octets are not exactly one value.
+    """
+    reader = _ValueReader(plan, _message_with(plan, op), [octets], home)
+    _read(reader, op, path)
+    return reader.values[ITEM]
+
+
+def _read(reader: Reader, op: Enclosed, path: str) -> None:
+    reader.open(None, path)
+    reader.operation(msgspec.structs.replace(op.value, slot=ITEM))
+    reader.ends()
+
+
+def _message_with(plan: NamedPlan, op: Enclosed) -> NamedMessage:
+    """Return a message that can contain a value."""
+    record = op.value.record if isinstance(op.value, ops.Nest) else op.value.options[0][1]
+    return next(message for message in plan.messages.values() if record in message.records)
+
+
+class _ValueReader(Reader):
+    """Reader that makes the values."""
+
+    def __init__(self, plan: NamedPlan, message: NamedMessage, frames: list[bytes], home: ModuleType) -> None:
+        super().__init__(plan, message, frames, strict=False)
+        self.home = home
+        self.values: dict[str, Any] = {}
+        """Values of the current record or item, by slot."""
+        self._items: list[Any] = []
+        self._made: Any = None
+
+    def number(self, op: ops.Number) -> None:
+        """Keep a number, or those of its bits that are not hidden."""
+        super().number(op)
+        for one in op.bits or (op,):
+            if not is_hidden(one):
+                number = self._run.numbers[one.slot][0]
+                self.values[one.slot] = bool(number) if isinstance(one, ops.Bit) and one.boolean else number
+
+    def text(self, op: ops.TakeText) -> None:
+        """Keep a text, or the name and the value that it is divided into."""
+        start = self.at
+        super().text(op)
+        raw = self.frame[start : self.at]
+        if op.padding is not None:
+            raw = raw.rstrip(op.padding)
+        text = raw.decode()
+        if op.terminated:
+            text = text.removesuffix("\0")
+        name, _, value = text.rpartition("=") if self.split == "last" else text.partition("=")
+        self.values[op.slot] = (name, value) if self.split in ("first", "last") else text
+
+    def octets(self, op: ops.TakeOctets) -> None:
+        """Keep octets, or the UUID that they are."""
+        start = self.at
+        super().octets(op)
+        raw = self.frame[start : self.at]
+        uuid = {"big": lambda: UUID(bytes=raw), "little": lambda: UUID(bytes_le=raw)}
+        self.values[op.slot] = uuid[op.uuid]() if op.uuid else raw
+
+    def word(self, op: ops.Word) -> None:
+        """Keep a word as the options spell it."""
+        start = self.at
+        super().word(op)
+        found = self.frame[start : self.at].decode()
+        self.values[op.slot] = next(
+            option
+            for option in op.options
+            if option == found or (op.folded and option.lower() == found.lower())
+        )
+
+    def loop(self, op: ops.Loop) -> None:
+        """Keep the items."""
+        outer, self.values, items, self._items = self.values, {}, self._items, []
+        super().loop(op)
+        outer[op.slot] = tuple(self._items)
+        self.values, self._items = outer, items
+
+    def items(self, op: ops.Loop, numbers: Iterable[int]) -> Iterator[int]:
+        """Move to each item of a loop; keep it afterwards."""
+        for number in super().items(op, numbers):
+            yield number
+            values = self.values
+            self._items.append((values[NAME], values[VALUE]) if op.pairs == "both" else values[ITEM])
+
+    def nest(self, op: ops.Nest) -> None:
+        """Keep a record."""
+        super().nest(op)
+        self.values[op.slot] = self._made
+
+    def choose(self, op: ops.Choose) -> None:
+        """Keep the record that begins here."""
+        super().choose(op)
+        self.values[op.slot] = self._made
+
+    def _record(self, class_name: str) -> None:
+        outer, self.values = self.values, {}
+        super()._record(class_name)
+        self._made = vars(self.home)[class_name](**self.values)
+        self.values = outer
+
+    def optional(self, op: ops.Optional) -> None:
+        """Keep the values of an option; None if it is absent."""
+        start = self.at
+        super().optional(op)
+        if op.boolean:
+            self.values[op.slot] = self.at > start
+        for slot in (op.slot, *op.others):
+            self.values.setdefault(slot, None)
