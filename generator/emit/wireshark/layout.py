@@ -250,7 +250,7 @@ class _Messages:
                 return self._record(field, type, path)
             case ir.UnionType(name=name, options=options):
                 records = {one.class_name: self._record(field, one, path) for one in options}
-                return {"options": records, "name": self._repeatable(name)}
+                return {"options": records, "encloses": self._repeatable(name)}
 
     def _constant(self, field: ir.Field, type: ir.ConstantType, path: str) -> Table:
         number = type.number is not None and 0 < len(type.octets) <= WIDEST
@@ -293,7 +293,7 @@ class _Messages:
     def _record(self, field: ir.Field, type: ir.RecordType, path: str) -> Table:
         slots = self._slots(type.fields, path, type.rule or "")
         name = self._repeatable(type.class_name)
-        return {"show": self._plain("group", path, field.doc), "label": type.name, "slots": slots, "name": name}
+        return {"show": self._plain("group", path, field.doc), "label": type.name, "slots": slots, "encloses": name}
 
     def _repeatable(self, name: str) -> str | None:
         """Return the name of a record or union if values of the protocol can contain themselves."""
