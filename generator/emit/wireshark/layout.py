@@ -293,7 +293,12 @@ class _Messages:
     def _record(self, field: ir.Field, type: ir.RecordType, path: str) -> Table:
         slots = self._slots(type.fields, path, type.rule or "")
         name = self._repeatable(type.class_name)
-        return {"show": self._plain("group", path, field.doc), "label": type.name, "slots": slots, "encloses": name}
+        return {
+            "show": self._plain("group", path, field.doc),
+            "label": type.name,
+            "slots": slots,
+            "encloses": name,
+        }
 
     def _repeatable(self, name: str) -> str | None:
         """Return the name of a record or union if values of the protocol can contain themselves."""
