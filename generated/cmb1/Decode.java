@@ -73,7 +73,7 @@ public final class Decode extends Function {
                         Presence.announced(0x08, 0x08),
                         0,
                         Store.POINTER,
-                        true,
+                        "",
                         new TakeOctets(
                                 new Field("", "routing"),
                                 Operation.ITEM,
@@ -121,7 +121,7 @@ public final class Decode extends Function {
                         Presence.announced(0x08, 0x08),
                         0,
                         Store.POINTER,
-                        true,
+                        "",
                         new TakeOctets(
                                 new Field("", "routing"),
                                 Operation.ITEM,
@@ -169,7 +169,7 @@ public final class Decode extends Function {
                         Presence.announced(0x08, 0x08),
                         0,
                         Store.POINTER,
-                        true,
+                        "",
                         new TakeOctets(
                                 new Field("", "routing"),
                                 Operation.ITEM,

@@ -73,7 +73,7 @@ public final class Decode extends Function {
                         Presence.announced(0x08, 0x08),
                         0,
                         Store.POINTER,
-                        true,
+                        "",
                         new TakeOctets(
                                 new Field("", "routing"),
                                 Operation.ITEM,
@@ -125,7 +125,7 @@ public final class Decode extends Function {
                         Presence.announced(0x08, 0x08),
                         0,
                         Store.POINTER,
-                        true,
+                        "",
                         new TakeOctets(
                                 new Field("", "routing"),
                                 Operation.ITEM,
@@ -177,7 +177,7 @@ public final class Decode extends Function {
                         Presence.announced(0x08, 0x08),
                         0,
                         Store.POINTER,
-                        true,
+                        "",
                         new TakeOctets(
                                 new Field("", "routing"),
                                 Operation.ITEM,

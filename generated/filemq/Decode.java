@@ -131,6 +131,7 @@ public final class Decode extends Function {
                                 0,
                                 Store.POINTER,
                                 "key-value",
+                                null,
                                 new Split(
                                         new TakeText(
                                                 new Field("", "key-value"),
@@ -146,6 +147,7 @@ public final class Decode extends Function {
                                 0,
                                 Store.POINTER,
                                 "key-value",
+                                null,
                                 new Split(
                                         new TakeText(
                                                 new Field("", "key-value"),
@@ -226,6 +228,7 @@ public final class Decode extends Function {
                                 0,
                                 Store.POINTER,
                                 "key-value",
+                                null,
                                 new Split(
                                         new TakeText(
                                                 new Field("", "key-value"),

@@ -73,7 +73,7 @@ public final class Decode extends Function {
                         Presence.announced(0x08, 0x08),
                         0,
                         Store.POINTER,
-                        true,
+                        "",
                         new TakeText(new Field("", "routing"), Operation.ITEM, Extent.rest(0), true, -1)),
                 new Frame(
                         new Field("topic", "topic"),
@@ -116,7 +116,7 @@ public final class Decode extends Function {
                         Presence.announced(0x08, 0x08),
                         0,
                         Store.POINTER,
-                        true,
+                        "",
                         new TakeText(new Field("", "routing"), Operation.ITEM, Extent.rest(0), true, -1)),
                 new Frame(
                         new Field("topic", "topic"),
@@ -159,7 +159,7 @@ public final class Decode extends Function {
                         Presence.announced(0x08, 0x08),
                         0,
                         Store.POINTER,
-                        true,
+                        "",
                         new TakeText(new Field("", "routing"), Operation.ITEM, Extent.rest(0), true, -1)),
                 new Frame(
                         new Field("topic", "topic"),
@@ -202,7 +202,7 @@ public final class Decode extends Function {
                         Presence.announced(0x08, 0x08),
                         0,
                         Store.POINTER,
-                        true,
+                        "",
                         new TakeText(new Field("", "routing"), Operation.ITEM, Extent.rest(0), true, -1)),
                 new Frame(
                         new Field("PROTO", null),

@@ -131,6 +131,7 @@ public final class Decode extends Function {
                                 0,
                                 Store.POINTER,
                                 "options",
+                                null,
                                 new Nest(
                                         new Field("", "options"),
                                         Operation.ITEM,
@@ -156,6 +157,7 @@ public final class Decode extends Function {
                                 0,
                                 Store.POINTER,
                                 "cache",
+                                null,
                                 new Nest(
                                         new Field("", "cache"),
                                         Operation.ITEM,
@@ -248,6 +250,7 @@ public final class Decode extends Function {
                                 0,
                                 Store.POINTER,
                                 "headers",
+                                null,
                                 new Nest(
                                         new Field("", "headers"),
                                         Operation.ITEM,

@@ -89,7 +89,7 @@ public final class Decode extends Function {
                 new Frame(
                         new Field("header", "header-open"),
                         Presence.ALWAYS,
-                        new Word(new Field("header", "header-open"), 0, "NFPC01", "NFPW01", "NFPB01")),
+                        new Word(new Field("header", "header-open"), 0, false, "NFPC01", "NFPW01", "NFPB01")),
                 new Frame(
                         new Field("command", "command-open"),
                         Presence.ALWAYS,
@@ -145,7 +145,7 @@ public final class Decode extends Function {
                 new Frame(
                         new Field("header", "header-keepalive"),
                         Presence.ALWAYS,
-                        new Word(new Field("header", "header-keepalive"), 0, "NFPB01", "NFPW01")),
+                        new Word(new Field("header", "header-keepalive"), 0, false, "NFPB01", "NFPW01")),
                 new Frame(
                         new Field("command", "command-keepalive"),
                         Presence.ALWAYS,
@@ -173,7 +173,7 @@ public final class Decode extends Function {
                 new Frame(
                         new Field("header", "header-disconnect"),
                         Presence.ALWAYS,
-                        new Word(new Field("header", "header-disconnect"), 0, "NFPB01", "NFPW01")),
+                        new Word(new Field("header", "header-disconnect"), 0, false, "NFPB01", "NFPW01")),
                 new Frame(
                         new Field("command", "command-disconnect"),
                         Presence.ALWAYS,
@@ -231,7 +231,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         4,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "more"),
                                 Operation.ITEM,
@@ -288,7 +288,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         3,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "more"),
                                 Operation.ITEM,
@@ -340,7 +340,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         4,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "more"),
                                 Operation.ITEM,
@@ -401,7 +401,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         4,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "more"),
                                 Operation.ITEM,
@@ -453,7 +453,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         4,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "more"),
                                 Operation.ITEM,
@@ -510,7 +510,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         3,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "more"),
                                 Operation.ITEM,
@@ -562,7 +562,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         4,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "more"),
                                 Operation.ITEM,
@@ -619,7 +619,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         3,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "more"),
                                 Operation.ITEM,
@@ -671,7 +671,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         4,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "more"),
                                 Operation.ITEM,
@@ -732,7 +732,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         4,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "more"),
                                 Operation.ITEM,
@@ -784,7 +784,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         4,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "more"),
                                 Operation.ITEM,
@@ -836,7 +836,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         4,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "more"),
                                 Operation.ITEM,
@@ -893,7 +893,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         3,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "more"),
                                 Operation.ITEM,

@@ -93,7 +93,7 @@ public final class Decode extends Function {
                 new Frame(
                         new Field("header", "header-open"),
                         Presence.ALWAYS,
-                        new Word(new Field("header", "header-open"), 0, "NFPC01", "NFPW01", "NFPB01")),
+                        new Word(new Field("header", "header-open"), 0, false, "NFPC01", "NFPW01", "NFPB01")),
                 new Frame(
                         new Field("command", "command-open"),
                         Presence.ALWAYS,
@@ -149,7 +149,7 @@ public final class Decode extends Function {
                 new Frame(
                         new Field("header", "header-keepalive"),
                         Presence.ALWAYS,
-                        new Word(new Field("header", "header-keepalive"), 0, "NFPB01", "NFPW01")),
+                        new Word(new Field("header", "header-keepalive"), 0, false, "NFPB01", "NFPW01")),
                 new Frame(
                         new Field("command", "command-keepalive"),
                         Presence.ALWAYS,
@@ -177,7 +177,7 @@ public final class Decode extends Function {
                 new Frame(
                         new Field("header", "header-disconnect"),
                         Presence.ALWAYS,
-                        new Word(new Field("header", "header-disconnect"), 0, "NFPB01", "NFPW01")),
+                        new Word(new Field("header", "header-disconnect"), 0, false, "NFPB01", "NFPW01")),
                 new Frame(
                         new Field("command", "command-disconnect"),
                         Presence.ALWAYS,
@@ -231,7 +231,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         4,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "more"),
                                 Operation.ITEM,
@@ -257,7 +257,7 @@ public final class Decode extends Function {
                 new Frame(
                         new Field("header", "header-worker"),
                         Presence.ALWAYS,
-                        new Word(new Field("header", "header-worker"), 0, "NFPB01", "NFPW01")),
+                        new Word(new Field("header", "header-worker"), 0, false, "NFPB01", "NFPW01")),
                 new Frame(
                         new Field("command", "command-post"),
                         Presence.ALWAYS,
@@ -288,7 +288,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         4,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "more"),
                                 Operation.ITEM,
@@ -314,7 +314,7 @@ public final class Decode extends Function {
                 new Frame(
                         new Field("header", "header-client-answer"),
                         Presence.ALWAYS,
-                        new Word(new Field("header", "header-client-answer"), 0, "NFPB01", "NFPC01")),
+                        new Word(new Field("header", "header-client-answer"), 0, false, "NFPB01", "NFPC01")),
                 new Frame(
                         new Field("command", "command-response"),
                         Presence.ALWAYS,
@@ -340,7 +340,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         5,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "more"),
                                 Operation.ITEM,
@@ -401,7 +401,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         4,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "more"),
                                 Operation.ITEM,
@@ -453,7 +453,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         4,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "more"),
                                 Operation.ITEM,
@@ -479,7 +479,7 @@ public final class Decode extends Function {
                 new Frame(
                         new Field("header", "header-worker"),
                         Presence.ALWAYS,
-                        new Word(new Field("header", "header-worker"), 0, "NFPB01", "NFPW01")),
+                        new Word(new Field("header", "header-worker"), 0, false, "NFPB01", "NFPW01")),
                 new Frame(
                         new Field("command", "command-get"),
                         Presence.ALWAYS,
@@ -510,7 +510,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         4,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "more"),
                                 Operation.ITEM,
@@ -562,7 +562,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         4,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "more"),
                                 Operation.ITEM,
@@ -588,7 +588,7 @@ public final class Decode extends Function {
                 new Frame(
                         new Field("header", "header-worker"),
                         Presence.ALWAYS,
-                        new Word(new Field("header", "header-worker"), 0, "NFPB01", "NFPW01")),
+                        new Word(new Field("header", "header-worker"), 0, false, "NFPB01", "NFPW01")),
                 new Frame(
                         new Field("command", "command-delete"),
                         Presence.ALWAYS,
@@ -619,7 +619,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         4,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "more"),
                                 Operation.ITEM,
@@ -645,7 +645,7 @@ public final class Decode extends Function {
                 new Frame(
                         new Field("header", "header-client-answer"),
                         Presence.ALWAYS,
-                        new Word(new Field("header", "header-client-answer"), 0, "NFPB01", "NFPC01")),
+                        new Word(new Field("header", "header-client-answer"), 0, false, "NFPB01", "NFPC01")),
                 new Frame(
                         new Field("command", "command-event"),
                         Presence.ALWAYS,
@@ -671,7 +671,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         5,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "more"),
                                 Operation.ITEM,
@@ -732,7 +732,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         4,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "more"),
                                 Operation.ITEM,
@@ -758,7 +758,7 @@ public final class Decode extends Function {
                 new Frame(
                         new Field("header", "header-client-answer"),
                         Presence.ALWAYS,
-                        new Word(new Field("header", "header-client-answer"), 0, "NFPB01", "NFPC01")),
+                        new Word(new Field("header", "header-client-answer"), 0, false, "NFPB01", "NFPC01")),
                 new Frame(
                         new Field("command", "command-stream"),
                         Presence.ALWAYS,
@@ -784,7 +784,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         5,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "more"),
                                 Operation.ITEM,
@@ -845,7 +845,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         4,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "more"),
                                 Operation.ITEM,
@@ -897,7 +897,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         4,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "more"),
                                 Operation.ITEM,
@@ -923,7 +923,7 @@ public final class Decode extends Function {
                 new Frame(
                         new Field("header", "header-worker"),
                         Presence.ALWAYS,
-                        new Word(new Field("header", "header-worker"), 0, "NFPB01", "NFPW01")),
+                        new Word(new Field("header", "header-worker"), 0, false, "NFPB01", "NFPW01")),
                 new Frame(
                         new Field("command", "command-put"),
                         Presence.ALWAYS,
@@ -954,7 +954,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         4,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "more"),
                                 Operation.ITEM,
@@ -1006,7 +1006,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         4,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "more"),
                                 Operation.ITEM,
@@ -1058,7 +1058,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         4,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "more"),
                                 Operation.ITEM,
@@ -1115,7 +1115,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         3,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "more"),
                                 Operation.ITEM,

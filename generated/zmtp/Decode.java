@@ -122,6 +122,7 @@ public final class Decode extends Function {
                                         0,
                                         Store.POINTER,
                                         "property",
+                                        null,
                                         new Nest(
                                                 new Field("", "property"),
                                                 Operation.ITEM,

@@ -94,6 +94,7 @@ public final class Decode extends Function {
                                 0,
                                 Store.POINTER,
                                 "groups",
+                                null,
                                 new TakeText(
                                         new Field("", "groups"),
                                         Operation.ITEM,
@@ -114,6 +115,7 @@ public final class Decode extends Function {
                                 0,
                                 Store.POINTER,
                                 "headers",
+                                null,
                                 new Nest(
                                         new Field("", "headers"),
                                         Operation.ITEM,
@@ -156,7 +158,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         2,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "content"),
                                 Operation.ITEM,
@@ -193,7 +195,7 @@ public final class Decode extends Function {
                         Presence.ALWAYS,
                         3,
                         Store.POINTER,
-                        false,
+                        null,
                         new TakeOctets(
                                 new Field("", "content"),
                                 Operation.ITEM,

@@ -28,10 +28,10 @@ from specwire.generator.support import layout
 from specwire.generator.support.plan import lower
 
 SUPPORT = (
-    "Checksum", "Choose", "Coding", "Count", "Decoder", "Expect", "Extent", "Field", "Flags", "Frame", "Frames",
-    "Function", "Keep", "Loop", "Mark", "Message", "Nest", "Number", "Operation", "Optional", "Pad", "Presence",
-    "Protocol", "Region", "Selector", "Shape", "Sized", "Split", "Store", "Struct", "Tag", "TakeOctets", "TakeText",
-    "TakeUuid", "Verify", "Word",
+    "Bits", "Checksum", "Choose", "Coding", "Count", "Decoder", "Enclosed", "Expect", "Extent", "Field", "Flags",
+    "Frame", "Frames", "Function", "Keep", "Loop", "Mark", "Message", "Nest", "Number", "Operation", "Optional",
+    "Pad", "Presence", "Present", "Protocol", "Region", "Selector", "Shape", "Sized", "Split", "Store", "Struct",
+    "Tag", "TakeOctets", "TakeText", "TakeUuid", "Verify", "When", "Word",
 )  # fmt: skip
 """Classes of which a plan consists."""
 
@@ -90,7 +90,9 @@ def _protocol(whole: layout.ProtocolLayout, methods: Sequence[str]) -> Call:
         )
         kind, selection = "ofTags", [java_list(selectors)]
     names = (java_string(whole.protocol), java_string(whole.edition), f"0x{whole.announcing:02x}")
-    return Call(f"Protocol.{kind}", (*names, *selection, *(f"{method}()" for method in methods)))
+    call = Call(f"Protocol.{kind}", (*names, *selection, *(f"{method}()" for method in methods)))
+    call = call.followed(".folded()") if whole.folded else call
+    return call.followed(f".nested({whole.max_depth})") if whole.max_depth else call
 
 
 def _shape(class_name: str, shape: layout.Shape) -> Call:

@@ -2,7 +2,10 @@
 
 A *scope* has the values of one struct of columns: those of a message, of a record, or of an item of a list. It gives
 each slot the field that errors name and the column. A hidden number gets a register, which the operations that it
-counts read.
+counts or conditions read.
+
+A record that contains itself has columns only on the outside; the same inside is one column with its octets, and read
+with the operations of the outer one, which has a number.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from specwire.generator.emit.bodies import flat
 from specwire.generator.emit.java_source import Call, java_list, java_string
 from specwire.generator.emit.tables import Column, Kind, Many, Options, Pairs, Struct
 from specwire.generator.support import layout
@@ -18,6 +22,7 @@ from specwire.generator.support.plan import (
     ITEM,
     NAME,
     VALUE,
+    Bit,
     Body,
     Choose,
     Expect,
@@ -40,6 +45,7 @@ from specwire.generator.support.plan import (
     TakeOctets,
     TakeText,
     Verify,
+    When,
     Word,
     fixed_octets,
     operations,
@@ -90,7 +96,9 @@ class _Scope:
     codings: dict[str, layout.Coding] = field(default_factory=dict)
     """How each hidden number is written."""
     registers: dict[str, int] = field(default_factory=dict)
-    """Registers of hidden numbers and marks."""
+    """Registers of marks, and of numbers that are hidden or in conditions."""
+    conditions: frozenset[str] = frozenset()
+    """Slots of numbers that say whether other values are present."""
 
     @contextmanager
     def bounded(self) -> Iterator[None]:
@@ -110,7 +118,8 @@ def message_call(
     """Return the expression for a message; `columns` are those of its struct, `records` those of the protocol."""
     fields = [field for part in message.parts for field in _fields(part)]
     speller = _Speller(message, records)
-    scope = _Scope(_places(fields, columns))
+    conditions = frozenset().union(*(_conditions(part.body) for part in plan.parts))
+    scope = _Scope(_places(fields, columns), conditions=conditions)
     parts = [speller.part(part, same, scope) for part, same in zip(plan.parts, message.parts, strict=True)]
     tags = [Call("new Tag", tuple(java_string(piece.hex()) for piece in tag)) for tag in message.tags]
     return Call(
@@ -140,6 +149,11 @@ def _places(fields: Iterable[layout.Field], columns: Sequence[Column]) -> dict[s
     return found
 
 
+def _conditions(body: Body) -> frozenset[str]:
+    """Return the slots of numbers that say whether other values of a run are present."""
+    return frozenset(op.when.slot for op in flat(body) if isinstance(op, Optional) and op.when.slot)
+
+
 def _flags(plan: MessagePlan, scope: _Scope) -> Call | str:
     """Return the position of the octet that announces parts."""
     for index, part in enumerate(plan.parts):
@@ -156,6 +170,8 @@ class _Speller:
 
     def __init__(self, message: layout.MessageLayout, records: Sequence[RecordPlan]) -> None:
         self.registers = 0
+        self.enclosing: dict[tuple[str, ...], int] = {}
+        """Numbers of the records and unions that contain themselves, by their classes."""
         self.bodies = {record.class_name: record.body for record in records}
         types = [field.type for part in message.parts for field in _fields(part)]
         self.records = {record.class_name: record for type in types for record in _records(type)}
@@ -167,8 +183,8 @@ class _Speller:
         if isinstance(part, ManyFrames):
             place = scope.place(part.slot)
             item = self.item(place, place.rule)
-            delimited = _bool(part.delimited)
-            names = (place.field, presence, place.column, item.place(ITEM).store, delimited)
+            delimiter = "null" if part.delimiter is None else java_string(part.delimiter.hex())
+            names = (place.field, presence, place.column, item.place(ITEM).store, delimiter)
             return Call("new Frames", (*names, *self.body(part.body, item)))
         first, *others = _fields(same)
         named = _Place(part.name, None) if others else scope.place(first.attribute)
@@ -180,14 +196,10 @@ class _Speller:
         return _Scope({ITEM: _Place("", rule, "Operation.ITEM", kind)})
 
     def body(self, body: Body, scope: _Scope) -> tuple[Call, ...]:
-        """Return the expressions for a body; an option holds all operations after it, too."""
+        """Return the expressions for a body."""
         found: list[Call] = []
-        ops = list(operations(body))
-        for number, op in enumerate(ops):
-            if isinstance(op, Optional):
-                rest = self.body((*op.body, *ops[number + 1 :]), scope)
-                return (*found, Call("new Optional", rest))
-            if isinstance(op, Number) and op.slot.endswith("#"):
+        for op in operations(body):
+            if isinstance(op, Number) and op.slot.endswith("#") and not op.bits:
                 # The operation that it counts is next, and reads it.
                 scope.codings[op.slot] = op.coding
             else:
@@ -197,12 +209,13 @@ class _Speller:
     def operation(self, op: Op, scope: _Scope) -> Call:
         """Return the expression for an operation."""
         match op:
-            case Expect(slot=slot, octets=octets, words=words):
-                return Call(
-                    "new Expect", (scope.place(slot).field, java_string(octets.hex()), java_string(words))
-                )
+            case Expect(slot=slot, octets=octets, words=words, folded=folded):
+                constant = (scope.place(slot).field, java_string(octets.hex()), java_string(words))
+                return Call("new Expect", (*constant, *["true"] * folded))
             case Pad(slot=slot, octets=octets, multiple=multiple):
                 return Call("new Pad", (scope.place(slot).field, str(octets), str(multiple)))
+            case Number(coding=coding, bits=bits) if bits:
+                return Call("new Bits", (_coding(coding), *(self.bit(bit, scope) for bit in bits)))
             case Number():
                 return self.number(op, scope)
             case TakeText(slot=slot, extent=extent, terminated=terminated, padding=padding):
@@ -213,22 +226,19 @@ class _Speller:
             case TakeOctets(slot=slot, extent=extent, minimum=minimum, maximum=maximum):
                 most = "Long.MAX_VALUE" if maximum is None else f"{min(maximum, 2**63 - 1)}L"
                 return self.value("TakeOctets", slot, scope, _extent(extent, scope), str(minimum), most)
-            case Word(slot=slot, options=options):
-                return self.value("Word", slot, scope, *map(java_string, options))
+            case Word(slot=slot, options=options, folded=folded):
+                return self.value("Word", slot, scope, _bool(folded), *map(java_string, options))
             case Loop():
                 return self.loop(op, scope)
             case Nest(slot=slot, record=record):
                 kind = scope.place(slot).kind
-                assert isinstance(kind, Struct)
-                return self.value("Nest", slot, scope, self.record(record, kind))
-            case Choose(slot=slot, options=choices):
-                kind = scope.place(slot).kind
-                assert isinstance(kind, Options)
-                records = [
-                    Call("new Choose.Option", (java_string(tag.hex()), self.record(name, option.struct)))
-                    for (tag, name), option in zip(choices, kind.options, strict=True)
-                ]
-                return self.value("Choose", slot, scope, *records)
+                if isinstance(kind, Struct):
+                    return self.value("Nest", slot, scope, self.record(record, kind))
+                return self.enclosed(slot, (record,), scope)
+            case Choose():
+                return self.choose(op, scope)
+            case Optional():
+                return self.optional(op, scope)
             case Sized():
                 return self.sized(op, scope)
             case Region(count=count, plus=plus):
@@ -238,7 +248,7 @@ class _Speller:
                 return Call("new Mark", (str(self.register(name, scope)),))
             case Verify():
                 return self.verify(op, scope)
-            case Optional() | Fixed():
+            case Fixed():
                 raise TypeError(op)
 
     def value(self, name: str, slot: str, scope: _Scope, *arguments: Call | str) -> Call:
@@ -252,7 +262,56 @@ class _Speller:
         if op.counts or op.checks:
             scope.codings[op.slot] = op.coding
             return Call("new Keep", (place.field, str(self.register(op.slot, scope)), coding))
-        return Call("new Number", (place.field, place.column, place.store, coding))
+        kept = [str(self.register(op.slot, scope))] if op.slot in scope.conditions else []
+        return Call("new Number", (place.field, place.column, place.store, coding, *kept))
+
+    def bit(self, bit: Bit, scope: _Scope) -> Call:
+        """Return the expression for some bits of an integer."""
+        place = scope.place(bit.slot)
+        allowed = bit.members if bit.constant is None else (bit.constant,)
+        kind = java_string("range" if bit.constant is None else "constant")
+        needed = bit.counts or bit.slot in scope.conditions
+        register = str(self.register(bit.slot, scope)) if needed else "Operation.NONE"
+        column = place.column or "Operation.NONE"
+        return Call(
+            "new Bits.Bit",
+            (
+                place.field, str(bit.shift), str(bit.width), column, place.store, register, kind,
+                *map(_long, allowed),
+            ),
+        )  # fmt: skip
+
+    def optional(self, op: Optional, scope: _Scope) -> Call:
+        """Return the expression for operations under a condition."""
+        when, body = _when(op.when, scope), self.body(op.body, scope)
+        if op.boolean:
+            return self.value("Present", op.slot, scope, when, *body)
+        return Call("new Optional", (when, *body))
+
+    def choose(self, op: Choose, scope: _Scope) -> Call:
+        """Return the expression for one of several records."""
+        kind = scope.place(op.slot).kind
+        classes = tuple(name for _, name in op.options)
+        if not isinstance(kind, Options):
+            return self.enclosed(op.slot, classes, scope)
+        structs = {one.class_name: (number, one.struct) for number, one in enumerate(kind.options)}
+        options = []
+        for tag, name in op.options:
+            number, struct = structs[name]
+            option = (str(number), java_string(tag.hex()), self.record(name, struct))
+            options.append(Call("new Choose.Option", option))
+        call = self.value("Choose", op.slot, scope, _bool(op.folded), *options)
+        return self.numbered(call, classes)
+
+    def enclosed(self, slot: str, classes: tuple[str, ...], scope: _Scope) -> Call:
+        """Return the expression for a value like the one of the same classes around it."""
+        number = self.enclosing.setdefault(classes, len(self.enclosing))
+        return self.value("Enclosed", slot, scope, str(number))
+
+    def numbered(self, call: Call, classes: tuple[str, ...]) -> Call:
+        """Return the expression for a value; with its number if it contains itself."""
+        number = self.enclosing.get(classes)
+        return call if number is None else call.followed(f".enclosing({number})")
 
     def register(self, name: str, scope: _Scope) -> int:
         """Give a hidden number or a mark a register."""
@@ -289,21 +348,23 @@ class _Speller:
         else:
             body = self.body(op.body, item)
         if op.pairs in ("first", "last"):
-            body = (*body[:-1], Call("new Split", (body[-1], _bool(op.pairs == "last"))))
+            body = tuple(_split(call, last=op.pairs == "last") for call in body)
         return Call(
             "new Loop",
             (
                 place.field, place.column, _count(op.count, op.plus, scope) if op.count else "null",
-                str(op.minimum), store, _string(rule), *body,
+                str(op.minimum), store, _string(rule), java_string(op.until.hex()) if op.until else "null", *body,
             ),
         )  # fmt: skip
 
     def record(self, name: str, kind: Struct) -> Call:
         """Return the expression for a record whose struct has the columns of `kind`."""
         record = self.records[name]
-        inside = self.body(self.bodies[name], _Scope(_places(record.fields, kind.columns)))
+        body = self.bodies[name]
+        scope = _Scope(_places(record.fields, kind.columns), conditions=_conditions(body))
         number = sum(not one.implied for one in record.fields)
-        return Call("new Struct", (_string(record.rule), str(number), *inside))
+        call = Call("new Struct", (_string(record.rule), str(number), *self.body(body, scope)))
+        return self.numbered(call, (name,))
 
     def sized(self, op: Sized, scope: _Scope) -> Call:
         """Return the expression for a number of octets, and these."""
@@ -314,6 +375,22 @@ class _Speller:
         return Call(
             "new Sized", (scope.place(op.slot).field, f"Sized.Check.{check}", java_list(forms), *body)
         )
+
+
+def _split(call: Call, *, last: bool) -> Call:
+    """Return the expression for a text as a name and a value; other expressions unchanged."""
+    return Call("new Split", (call, _bool(last))) if call.head == "new TakeText" else call
+
+
+def _when(when: When, scope: _Scope) -> Call:
+    match when.kind:
+        case "left":
+            return Call("When.left", (str(when.left),))
+        case "octets":
+            return Call("When.octets", (java_string(when.octets.hex()), _bool(when.folded)))
+        case "number":
+            register = str(scope.registers[when.slot])
+            return Call("When.number", (register, _long(when.mask), *map(_long, when.values)))
 
 
 def _string(text: str | None) -> str:
@@ -352,8 +429,12 @@ def _coding(coding: layout.Coding) -> Call:
 
 
 def _integer(octets: int, order: str, members: Sequence[int] = (), *, signed: bool = False) -> Call:
-    longs = (f"{value}L" if value < 2**63 else f"0x{value:016x}L" for value in members)
-    return Call("Coding.integer", (str(octets), _bool(order == "little"), _bool(signed), *longs))
+    little = _bool(order == "little")
+    return Call("Coding.integer", (str(octets), little, _bool(signed), *map(_long, members)))
+
+
+def _long(value: int) -> str:
+    return f"{value}L" if value < 2**63 else f"0x{value:016x}L"
 
 
 def _bool(value: bool) -> str:
@@ -377,6 +458,8 @@ def _extent(extent: Extent, scope: _Scope) -> Call:
             return Call("Extent.until", (java_string(extent.until.hex()),))
         case "rest":
             return Call("Extent.rest", (str(extent.octets),))
+        case "run":
+            return Call("Extent.run", (str(extent.octets), java_string(extent.among.hex())))
 
 
 def _presence(presence: layout.Presence) -> Call | str:

@@ -7,9 +7,12 @@ IR, so the type checker reports a missing case.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Literal, assert_never
+
+import msgspec
 
 from specwire.generator import ir
 
@@ -24,6 +27,17 @@ class Box:
     octets: int | None
     kind: Kind = "value"
     note: str = ""
+    bits: tuple[Bits, ...] = ()
+    """Values in the bits of an integer, the most significant first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """Some bits of an integer."""
+
+    label: str
+    width: int
+    kind: Kind = "value"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +72,12 @@ def boxes_of(name: str, type: ir.Type, counter: str = "") -> tuple[Item, ...]:
             return (Box(name, octets, note=" or ".join(options)),)
         case ir.IntegerType() | ir.FloatType() | ir.BooleanType() | ir.VarintType() | ir.DigitsType():
             return (_number(name, type),)
+        case ir.BitType(octets=octets):
+            return (_bits(((name, type),), octets),)
+        case ir.PresentType():
+            return ()
+        case ir.EnclosingType(name=inside):
+            return (Box(name, None, note=f"{inside} again"),)
         case ir.UuidType():
             return (Box(name, 16),)
         case ir.TextType(length=length) | ir.OctetsType(length=length):
@@ -70,14 +90,16 @@ def boxes_of(name: str, type: ir.Type, counter: str = "") -> tuple[Item, ...]:
             return (Box(name, None, "padding", f"to a multiple of {multiple} octets"),)
         case ir.SizeType(forms=forms):
             return _size(name, forms)
+        case ir.CounterType(number=ir.BitType(octets=octets) as bits):
+            return (_bits(((name, bits),), octets),)
         case ir.CounterType(number=number):
             return (_number(name, number, "size"),)
         case ir.ChecksumType(number=number):
             return (_number(name, number, "size"),)
         case ir.ListType(element=element):
-            return _counted(name, ir.count_of(type), boxes_of(_singular(name, element), element), counter)
+            return _repeated(name, type, boxes_of(_singular(name, element), element), counter)
         case ir.PairsType():
-            return _counted(name, ir.count_of(type), _pair(type), counter)
+            return _repeated(name, type, _pair(type), counter)
         case ir.RecordType(fields=fields):
             return (Group(name, run_of(fields)),)
         case ir.UnionType(options=options):
@@ -89,17 +111,75 @@ def boxes_of(name: str, type: ir.Type, counter: str = "") -> tuple[Item, ...]:
 
 def run_of(fields: Iterable[ir.Field]) -> tuple[Item, ...]:
     """Return the boxes of consecutive fields."""
-    found: list[Item] = []
-    fields = tuple(fields)
+    return tuple(item for items in pieces_of(tuple(fields)) for item in items)
+
+
+def pieces_of(fields: Sequence[ir.Field]) -> tuple[tuple[Item, ...], ...]:
+    """Return the boxes of each field; those of one integer of bits, or of one option, together."""
     counters = {
         field.type.counts[0]: field.name + f"-{field.type.plus}" * bool(field.type.plus)
         for field in fields
         if isinstance(field.type, ir.CounterType)
     }
-    for field in fields:
-        items = boxes_of(field.name, field.type, counters.get(field.attribute, ""))
-        found.extend((Group("", items, times="(optional)"),) if field.optional else items)
+    found: list[tuple[Item, ...]] = []
+    position = 0
+    while position < len(fields):
+        inside = _together(fields[position:])
+        found.append(_piece(inside, counters))
+        position += len(inside)
     return tuple(found)
+
+
+def _together(fields: Sequence[ir.Field]) -> Sequence[ir.Field]:
+    """Return the first fields, which share an option or an integer of bits."""
+    if fields[0].option is not None:
+        return tuple(takewhile(lambda field: field.option == fields[0].option, fields))
+    number = 1
+    while (bits := bits_of(fields[number - 1].type)) and bits.shift and number < len(fields):
+        number += 1
+    return fields[:number]
+
+
+def _piece(fields: Sequence[ir.Field], counters: Mapping[str, str]) -> tuple[Item, ...]:
+    """Return the boxes of fields that belong together."""
+    first = fields[0]
+    if first.option is not None:
+        plain = tuple(msgspec.structs.replace(field, option=None) for field in fields)
+        return (Group("", run_of(plain), times=f"({condition_text(first.option)})"),)
+    if bits := bits_of(first.type):
+        rows = ((field.name, inside) for field in fields if (inside := bits_of(field.type)))
+        return (_bits(tuple(rows), bits.octets),)
+    items = boxes_of(first.name, first.type, counters.get(first.attribute, ""))
+    return (Group("", items, times="(optional)"),) if first.optional else items
+
+
+def bits_of(type: ir.Type) -> ir.BitType | None:
+    """Return the bits of a field that is some bits of an integer; None for other fields."""
+    found = type.number if isinstance(type, ir.CounterType) else type
+    return found if isinstance(found, ir.BitType) else None
+
+
+def condition_text(option: ir.Option) -> str:
+    """Return the condition of an option: ``if flags & 0x80 is 0x80``."""
+    match option.kind:
+        case "octets":
+            case = ", in either case" if option.folded else ""
+            return f"if the next octets are {constant_text(constant_of(option.octets))}{case}"
+        case "number" if option.mask:
+            values = " or ".join(f"0x{value:02x}" for value in option.values)
+            return f"if {option.field} & 0x{option.mask:02x} is {values}"
+        case "number":
+            return f"if {option.field} is {' or '.join(map(str, option.values))}"
+        case "left" if option.left:
+            return f"if more than {option.left} octets are left"
+        case "left":
+            return "if octets are left"
+
+
+def constant_of(octets: str) -> ir.ConstantType:
+    """Return the constant of octets, given in hexadecimal; with their text if they are printable."""
+    text = bytes.fromhex(octets).decode("latin-1")
+    return ir.ConstantType(octets, text=text if text.isascii() and text.isprintable() else None)
 
 
 def constant_text(type: ir.ConstantType) -> str:
@@ -139,8 +219,21 @@ def flat(items: Iterable[Item], path: str = "") -> tuple[Box, ...]:
         if isinstance(item, Group):
             found.extend(flat(item.items, f"{path}{item.label}."))
         else:
-            found.append(Box(path + item.label, item.octets, item.kind, item.note))
+            found.append(replace(item, label=path + item.label))
     return tuple(found)
+
+
+def _bits(rows: Sequence[tuple[str, ir.BitType]], octets: int) -> Box:
+    """Return the box of an integer of bits."""
+    inside = tuple(Bits(name, type.width, _kind_of_bits(type)) for name, type in rows)
+    note = f"{octets} octets, little-endian" if rows[0][1].order == "little" and octets > 1 else ""
+    return Box(", ".join(name for name, _ in rows), octets, note=note, bits=inside)
+
+
+def _kind_of_bits(type: ir.BitType) -> Kind:
+    if type.spare:
+        return "padding"
+    return "constant" if type.constant is not None else "value"
 
 
 def _number(name: str, type: ir.NumberType, kind: Kind = "value") -> Box:
@@ -168,6 +261,9 @@ def _sized(name: str, length: ir.Length, counter: str) -> tuple[Box, ...]:
             return (Box(name, None, note=f"{counter} octets"),)
         case "until":
             return (Box(name, None, note=f"up to {length.until}"),)
+        case "run":
+            least = f"{length.octets} or more " if length.octets else ""
+            return (Box(name, None, note=f"{least}allowed characters"),)
         case _:
             assert_never(length.kind)
 
@@ -186,23 +282,32 @@ def _size_form(name: str, form: ir.SizeForm) -> tuple[Box, ...]:
     return ((Box(hex_text(tag), len(tag), "constant"),) if tag else ()) + integer
 
 
-def _counted(
-    name: str, count: ir.CountType | None, items: tuple[Item, ...], counter: str
+def _repeated(
+    name: str, type: ir.ListType | ir.PairsType, inside: tuple[Item, ...], counter: str
 ) -> tuple[Item, ...]:
+    """Return the boxes of values that are repeated, with the constants around each and the number before them."""
+    items, count = (*_constant(type.before), *inside, *_constant(type.after)), ir.count_of(type)
     match items:
         case (Group(items=inner, times="", alternatives=False),):
             items = inner  # one frame around a repetition is enough
     if counter:
         return (Group(name, items, times=f"({counter} times)"),)
     if count is None:
-        return (Group(name, items, times="(as many as there are)"),)
+        end = f"up to {type.until}" if type.until else "as many as there are"
+        return (Group(name, items, times=f"({end})"),)
     return (_number("count", count, "size"), Group(name, items, times="(count times)"))
 
 
 def _pair(type: ir.PairsType) -> tuple[Item, ...]:
     if type.value is None:
         return boxes_of("name=value", type.name)
-    return (*boxes_of("name", type.name), *boxes_of("value", type.value))
+    return (*boxes_of("name", type.name), *_constant(type.between), *boxes_of("value", type.value))
+
+
+def _constant(octets: str) -> tuple[Box, ...]:
+    """Return the box of constant octets, given in hexadecimal, if there are any."""
+    constant = constant_of(octets)
+    return (Box(constant_text(constant), len(constant.octets), "constant"),) if octets else ()
 
 
 def _singular(name: str, element: ir.Element) -> str:

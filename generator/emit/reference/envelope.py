@@ -9,7 +9,16 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from specwire.generator import ir
-from specwire.generator.emit.reference.boxes import Box, Group, Item, boxes_of, fixed_octets, run_of
+from specwire.generator.emit.reference.boxes import (
+    Box,
+    Group,
+    Item,
+    boxes_of,
+    constant_of,
+    constant_text,
+    fixed_octets,
+    run_of,
+)
 from specwire.generator.emit.reference.octets import draw_rows
 
 FRAMES_PER_ROW = 5
@@ -36,9 +45,12 @@ def _frame(part: ir.Part, flags: tuple[ir.FlagBit, ...]) -> Item:
             return Group(
                 part.name, (Box(f"{len(fields)} fields", size, note="" if size else "see below"),), when
             )
-        case ir.Stack(field=field):
+        case ir.Stack(field=field, delimiter=delimiter):
             frames = Group("frames", boxes_of(field.name, field.type), "(none or more)")
-            return Group(part.name, (frames, Box("empty frame", 0, "constant", "no octets")), when)
+            end = Box("empty frame", 0, "constant", "no octets")
+            if delimiter:
+                end = Box(constant_text(constant_of(delimiter)), len(delimiter) // 2, "constant")
+            return Group(part.name, (frames, end), when)
         case ir.Rest(field=field):
             return Group(part.name, boxes_of(field.name, field.type), "(none or more frames)")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from specwire.generator import ir
-from specwire.generator.emit.reference.boxes import fixed_octets, run_of
+from specwire.generator.emit.reference.boxes import bits_of, condition_text, fixed_octets, run_of
 from specwire.generator.emit.reference.columns import view_columns
 from specwire.generator.emit.reference.envelope import draw_message
 from specwire.generator.emit.reference.facts import Table
@@ -109,7 +109,7 @@ def _message(message: ir.Message, protocol: ir.Protocol) -> MessageView:
         specials=specials,
         columns=7 + units + specials,
         python=construct(protocol, message),
-        left_out=left_out(message),
+        left_out=left_out(protocol, message),
         table=view_columns(message, protocol),
     )
 
@@ -147,7 +147,8 @@ def _rows(fields: Iterable[ir.Field], protocol: ir.Protocol) -> Iterator[Row]:
     for field in fields:
         yield _row(field, offset, 0, "", protocol)
         yield from _inner_rows(field, 1, protocol)
-        size = fixed_octets(run_of((field,)))
+        bits = bits_of(field.type)
+        size = 0 if bits and bits.shift else fixed_octets(run_of((field,)))
         offset = None if offset is None or size is None else offset + size
 
 
@@ -177,7 +178,7 @@ def _row(field: ir.Field, offset: int | None, depth: int, path: str, protocol: i
         name=path + field.name,
         attribute=field.attribute if field.attribute != field.name else "",
         depth=depth,
-        type=type_words(field.type),
+        type=type_words(field.type) + (f", {condition_text(field.option)}" if field.option else ""),
         octets=octets_words(field.name, field.type),
         default=default_words(field, protocol.constants),
         unit=field.unit or "",
@@ -193,7 +194,7 @@ def _special(field: ir.Field, protocol: ir.Protocol) -> Iterator[str]:
     for constant in protocol.constants:
         if constant.name in field.sentinels:
             yield f"{constant.name} = {constant.value}"
-    enum = field.type.enum if isinstance(field.type, ir.IntegerType) else None
+    enum = field.type.enum if isinstance(field.type, ir.IntegerType | ir.BitType) else None
     for found in protocol.enums:
         if found.name == enum:
             yield from (f"{name} = {value}" for name, value in found.members)

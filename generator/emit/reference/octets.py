@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element
 from markupsafe import Markup
 
 from specwire.generator import ir
-from specwire.generator.emit.reference.boxes import Box, Group, Item, fixed_octets, flat, run_of
+from specwire.generator.emit.reference.boxes import Box, Group, Item, fixed_octets, flat, pieces_of
 from specwire.generator.emit.reference.drawing import add, add_text, drawing, text_width, written
 
 ROW_OCTETS = 4
@@ -53,8 +53,7 @@ def plan_frame(fields: Sequence[ir.Field]) -> Plan:
     pieces: list[Piece] = []
     rows: list[tuple[int | None, tuple[Item, ...]]] = []
     offset: int | None = 0
-    for field in fields:
-        items = run_of((field,))
+    for items in pieces_of(fields):
         size = fixed_octets(items)
         if rows or size is None or offset is None:
             rows.append((offset, items))
@@ -171,9 +170,26 @@ def _draw_pieces(svg: Element, placed: Sequence[tuple[Piece, float, float, float
     widest = max(width for *_, width in placed)
     fitting = [spot for spot in placed if spot[3] == widest]
     _, x, y, width = fitting[len(fitting) // 2]
+    if first.box.bits and len(placed) == 1:
+        _draw_bits(group, first.box, x, y, width)
+        return
     add_text(group, x + width / 2, y + CELL / 2 - 2, first.box.label, width - 6, kind="label")
     size = octets_text(first.box.octets) if width > 8 * BIT else f"{first.box.octets}"
     add_text(group, x + width / 2, y + CELL / 2 + 13, size, width - 6, kind="size")
+
+
+def _draw_bits(parent: Element, box: Box, x: float, y: float, width: float) -> None:
+    """Draw the values in the bits of an integer, each as wide as its bits."""
+    bit = width / sum(bits.width for bits in box.bits)
+    left = x
+    for bits in box.bits:
+        room = bits.width * bit
+        cell: dict[str, str | float] = {"x": left, "y": y, "width": room, "height": CELL}
+        add(parent, "rect", {"class": f"box {bits.kind}", **cell})
+        add_text(parent, left + room / 2, y + CELL / 2 - 2, bits.label, room - 4, kind="label")
+        size = bits_text(bits.width) if room > 8 * BIT else f"{bits.width}"
+        add_text(parent, left + room / 2, y + CELL / 2 + 13, size, room - 4, kind="size")
+        left += room
 
 
 def _outline(spots: Sequence[Sequence[float]]) -> str:
@@ -197,6 +213,11 @@ def _draw_offset(svg: Element, offset: int | None, y: float) -> None:
 def octets_text(count: int | None) -> str:
     """Return ``1 octet``, ``8 octets``; empty if the number varies."""
     return "" if count is None else f"{count} octet{'' if count == 1 else 's'}"
+
+
+def bits_text(count: int) -> str:
+    """Return ``1 bit``, ``8 bits``."""
+    return f"{count} bit{'' if count == 1 else 's'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +261,9 @@ def _shape(item: Item) -> _Shape:
     """Return the item in its smallest size."""
     if isinstance(item, Box):
         size = item.note or octets_text(item.octets)
+        if item.bits:
+            bit = max((text_width(bits.label) + 12) / bits.width for bits in item.bits)
+            return _Shape(item, (), sum(bits.width for bits in item.bits) * min(bit, 2 * BIT), CELL)
         return _Shape(item, (), max(48.0, text_width(item.label) + 18, text_width(size) * 0.92 + 18), CELL)
     inner = tuple(_shape(part) for part in item.items)
     if item.alternatives:
@@ -270,6 +294,9 @@ def _widened(shape: _Shape, width: float) -> _Shape:
 
 
 def _draw_box(parent: Element, box: Box, x: float, y: float, width: float, height: float) -> None:
+    if box.bits:
+        _draw_bits(parent, box, x, y, width)
+        return
     kind = f"box {box.kind}{' variable' if box.octets is None else ''}"
     add(parent, "rect", {"class": kind, "x": x, "y": y, "width": width, "height": height})
     add_text(parent, x + width / 2, y + height / 2 - 2, box.label, width - 6, kind="label")

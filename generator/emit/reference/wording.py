@@ -9,16 +9,18 @@ from __future__ import annotations
 from typing import assert_never
 
 from specwire.generator import ir
-from specwire.generator.emit.reference.boxes import Box, Item, boxes_of, constant_text
+from specwire.generator.emit.reference.boxes import Box, Item, bits_of, boxes_of, constant_text
+from specwire.generator.emit.reference.octets import bits_text
 
 
 def type_words(type: ir.Type) -> str:
     """Return the kind of a value: ``unsigned integer``, ``text``."""
     match type:
         case ir.ConstantType():
-            return f"always {constant_text(type)}" if type.octets else "always empty"
-        case ir.KeywordType(options=options):
-            return " or ".join(f"“{option}”" for option in options)
+            words = f"always {constant_text(type)}" if type.octets else "always empty"
+            return words + _either_case(type.folded)
+        case ir.KeywordType(options=options, folded=folded):
+            return " or ".join(f"“{option}”" for option in options) + _either_case(folded)
         case ir.IntegerType() | ir.FloatType() | ir.BooleanType() | ir.VarintType() | ir.DigitsType():
             return _number(type)
         case ir.UuidType(order=order):
@@ -33,26 +35,35 @@ def type_words(type: ir.Type) -> str:
             return f"padding, written as 0x{fill}"
         case ir.SizeType():
             return "number of octets that follow in this frame or record"
+        case ir.BitType():
+            return _some_bits(type)
+        case ir.PresentType():
+            return "boolean: whether the constants with this condition are present"
+        case ir.EnclosingType(name=name):
+            return f"{name}, which contains this value"
         case ir.CounterType(number=number, counts=counts, plus=plus):
             more = f", plus {plus}" if plus else ""
-            return f"{_number(number)}: number of octets or items of {' and '.join(counts)}{more}"
+            words = _some_bits(number) if isinstance(number, ir.BitType) else _number(number)
+            return f"{words}: number of octets or items of {' and '.join(counts)}{more}"
         case ir.ChecksumType(number=number, algorithm=algorithm, over=over):
             return f"{_number(number)}: {algorithm} checksum of {', '.join(over)}"
         case ir.ListType(element=element, minimum=minimum):
-            return f"list of {type_words(element)}{_at_least(minimum)}"
+            return f"list of {type_words(element)}{_at_least(minimum)}{_up_to(type)}"
         case ir.PairsType(split=split, minimum=minimum):
             divided = f", split at the {split} “=”" if split else ""
-            return f"dictionary{divided}{_at_least(minimum)}"
+            return f"dictionary{divided}{_at_least(minimum)}{_up_to(type)}"
         case ir.RecordType(name=name, fields=fields):
             return f"record {name}: {', '.join(field.name for field in fields)}"
-        case ir.UnionType(name=name, options=options):
-            return f"{name}: one of {', '.join(option.name for option in options)}"
+        case ir.UnionType(name=name, options=options, folded=folded):
+            return f"{name}: one of {', '.join(option.name for option in options)}{_either_case(folded)}"
         case _:
             assert_never(type)
 
 
 def octets_words(name: str, type: ir.Type) -> str:
-    """Return the size of a value: ``8``, ``1 + length``, ``4 + count · (1 + length)``."""
+    """Return the size of a value: ``8``, ``3 bits``, ``1 + length``, ``4 + count · (1 + length)``."""
+    if bits := bits_of(type):
+        return bits_text(bits.width)
     return _sum(boxes_of(name, type))
 
 
@@ -148,11 +159,43 @@ def _integer(type: ir.IntegerType) -> str:
     return "signed integer" if type.signed else "unsigned integer"
 
 
+def _some_bits(type: ir.BitType) -> str:
+    """Return the place of some bits of an integer, and what they mean."""
+    last = type.shift + type.width - 1
+    place = f"bits {last} to {type.shift}" if type.width > 1 else f"bit {last}"
+    where = f"{place} of {8 * type.octets}{_little(type.order) if type.octets > 1 else ''}"
+    return f"{where}: {_meaning(type)}"
+
+
+def _meaning(type: ir.BitType) -> str:
+    if type.spare:
+        return "without meaning, written as 0"
+    if type.constant is not None:
+        return f"always {type.constant}"
+    if type.announces:
+        return "whether the fields with this condition are present"
+    if type.enum:
+        return f"enumeration {type.enum}" + (" or another value" if type.open else "")
+    if type.values:
+        return " or ".join(map(str, type.values))
+    return "boolean" if type.boolean else "unsigned integer"
+
+
+def _either_case(folded: bool) -> str:
+    return ", letters in either case" if folded else ""
+
+
+def _up_to(type: ir.ListType | ir.PairsType) -> str:
+    return f", up to 0x{type.until}" if type.until else ""
+
+
 def _little(order: ir.Order) -> str:
     return ", little-endian" if order == "little" else ""
 
 
 def _text(type: ir.TextType) -> str:
+    if type.length.kind == "run":
+        return "text, up to the first character that the rule does not allow"
     if type.padding is not None:
         return f"text, padded with 0x{type.padding}"
     return "text (strict: NUL at its end)" if type.terminated else "text"
@@ -195,7 +238,7 @@ def _term(note: str) -> str:
 def _times(inner: str, times: str) -> str:
     if not times:
         return f"({inner})"
-    if times == "(optional)":
+    if times == "(optional)" or times.startswith("(if "):
         return f"optional {inner}"
     counted = times.endswith(" times)")
     return f"{times.removeprefix('(').removesuffix(' times)') if counted else 'many'} · ({inner})"

@@ -21,6 +21,9 @@ RESERVED = frozenset((
 WIDEST = 8
 """Largest width of an integer that Wireshark shows as a number."""
 
+MASKED = 4
+"""Largest width of an integer of which Wireshark reads some bits itself, in every version."""
+
 
 class Fields:
     """Fields of one protocol, numbered from 1 in order of first use."""
@@ -50,10 +53,26 @@ class Fields:
                 name, number = self._add(
                     path, message, kind="integer", octets=octets, signed=signed or None, doc=doc, hex=bitmask
                 )
+        self._name_members(name, enum)
+        return number
+
+    def some_bits(self, type: ir.BitType, path: str, message: ir.Message, doc: str) -> int:
+        """Return the number of the field for some bits of an integer."""
+        octets, mask = type.octets, (2**type.width - 1) << type.shift
+        if type.octets > MASKED:
+            kind, octets = ("boolean", 1) if type.boolean else ("integer", WIDEST)
+            name, number = self._add(path, message, kind=kind, octets=octets, doc=doc)
+        else:
+            kind = "bit" if type.boolean else "integer"
+            name, number = self._add(path, message, kind=kind, octets=octets, mask=mask, doc=doc)
+        self._name_members(name, type.enum)
+        return number
+
+    def _name_members(self, name: str, enum: str | None) -> None:
+        """Give the values of a field the names of an enumeration."""
         names = self._names.setdefault(name, {})
         if enum in self._enums:
             names |= {value: member.lower() for member, value in self._enums[enum].members}
-        return number
 
     def bits(self, type: ir.IntegerType, path: str, message: ir.Message) -> list[int]:
         """Return the numbers of the fields for the bits of the flags."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from specwire.generator import ir
-from specwire.generator.emit.wireshark.fields import WIDEST, Fields
+from specwire.generator.emit.wireshark.fields import MASKED, WIDEST, Fields
 from specwire.generator.emit.wireshark.lua import Lua
 from specwire.generator.ir.dialogs import Dialog
 from specwire.generator.passes.shapes import takes_sender, weight
@@ -35,6 +35,10 @@ Table = dict[str, Lua]
 _STRICT = frozenset(("letter", "pattern"))
 """Keys of the plan that only strict decoding needs."""
 
+_NUMBERS = frozenset(("members", "values"))
+_NUMBER = frozenset(("constant", "mask"))
+"""Keys of the plan with numbers that may be too wide for Lua."""
+
 
 def protocol_table(protocol: ir.Protocol) -> Table:
     """Return the table with everything that a dissector needs for a protocol."""
@@ -55,6 +59,8 @@ def protocol_table(protocol: ir.Protocol) -> Table:
         "patterned": patterned,
         "from_end": any(selector.frame < 0 for selector in protocol.selectors),
         "announcing": announcing_bits(protocol),
+        "folded": protocol.folded or None,
+        "max_depth": protocol.max_depth or None,
         "selectors": [
             {"frame": selector.frame, "octets": selector.octets} for selector in protocol.selectors
         ],
@@ -217,8 +223,15 @@ class _Messages:
                 return {"show": self._plain("octets", path, field.doc)}
             case ir.SizeType(forms=forms):
                 return {"shows": self._sizes(forms, path)}
+            case ir.CounterType(number=ir.BitType() as bits) | (ir.BitType() as bits):
+                shown = self._fields.some_bits(bits, path, self._message, field.doc)
+                return {"show": shown, "given": bits.octets > MASKED or None}
             case ir.CounterType(number=number) | ir.ChecksumType(number=number):
                 return self._number(field, number, path)
+            case ir.PresentType():
+                return {"show": self._plain("boolean", path, field.doc, 1)}
+            case ir.EnclosingType(name=name):
+                return {"enclosing": name}
             case ir.IntegerType() | ir.FloatType() | ir.BooleanType() | ir.VarintType() | ir.DigitsType():
                 return self._number(field, type, path)
             case ir.UuidType():
@@ -235,8 +248,9 @@ class _Messages:
                 return self._pairs(field, type, path)
             case ir.RecordType():
                 return self._record(field, type, path)
-            case ir.UnionType(options=options):
-                return {"options": {one.class_name: self._record(field, one, path) for one in options}}
+            case ir.UnionType(name=name, options=options):
+                records = {one.class_name: self._record(field, one, path) for one in options}
+                return {"options": records, "encloses": self._repeatable(name)}
 
     def _constant(self, field: ir.Field, type: ir.ConstantType, path: str) -> Table:
         number = type.number is not None and 0 < len(type.octets) <= WIDEST
@@ -278,7 +292,17 @@ class _Messages:
 
     def _record(self, field: ir.Field, type: ir.RecordType, path: str) -> Table:
         slots = self._slots(type.fields, path, type.rule or "")
-        return {"show": self._plain("group", path, field.doc), "label": type.name, "slots": slots}
+        name = self._repeatable(type.class_name)
+        return {
+            "show": self._plain("group", path, field.doc),
+            "label": type.name,
+            "slots": slots,
+            "encloses": name,
+        }
+
+    def _repeatable(self, name: str) -> str | None:
+        """Return the name of a record or union if values of the protocol can contain themselves."""
+        return name if self._protocol.max_depth else None
 
 
 def _is_given(type: ir.NumberType) -> bool | None:
@@ -289,7 +313,7 @@ def _is_given(type: ir.NumberType) -> bool | None:
 def spelled(op: Part | RecordPlan) -> Table:
     """Return a part or record of the plan as a table, without defaults and what only ``strict`` needs.
 
-    Octets are hexadecimal text, and allowed values decimal text, because Lua's numbers may be too
+    Octets are hexadecimal text, and values of numbers decimal text, because Lua's numbers may be too
     narrow. The dissector checks each operation, so those in `Fixed` are not grouped.
     """
     builtins: dict[str, object] = msgspec.to_builtins(op, builtin_types=(bytes,))
@@ -302,8 +326,10 @@ def _spelled(key: str, value: object) -> Lua:
             return value.hex()
         case dict():
             return {str(key): _spelled(key, item) for key, item in value.items() if key not in _STRICT}
-        case list() | tuple() if key == "members":
+        case list() | tuple() if key in _NUMBERS:
             return [str(member) for member in value]
+        case int() if key in _NUMBER:
+            return str(value)
         case list() | tuple():
             return [_spelled("", item) for part in value for item in _ungrouped(part)]
     assert value is None or isinstance(value, str | int)

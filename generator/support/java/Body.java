@@ -38,16 +38,6 @@ final class Body {
         return operations;
     }
 
-    /** Whether a number in the body says where it ends. */
-    boolean isSized() {
-        for (Operation operation : operations) {
-            if (operation instanceof Sized || operation instanceof Optional && operation.body().isSized()) {
-                return true;
-            }
-        }
-        return false;
-    }
-
     void read(Cursor in) {
         if (steps.length == 1) {
             steps[0].read(in);

@@ -63,9 +63,41 @@ final class Bytes {
         return true;
     }
 
+    /** The octet; an ASCII letter in lower case. */
+    static byte lower(byte octet) {
+        return octet >= 'A' && octet <= 'Z' ? (byte) (octet + 'a' - 'A') : octet;
+    }
+
+    /** A copy with ASCII letters in lower case. */
+    static byte[] lower(byte[] octets) {
+        byte[] found = new byte[octets.length];
+        for (int at = 0; at < octets.length; at++) {
+            found[at] = lower(octets[at]);
+        }
+        return found;
+    }
+
+    /** The same as {@link #standAt}; with {@code folded}, letters are read in either case. */
+    static boolean standAt(byte[] octets, int at, byte[] wanted, boolean folded) {
+        if (!folded) {
+            return standAt(octets, at, wanted);
+        }
+        for (int index = 0; index < wanted.length; index++) {
+            if (lower(octets[at + index]) != lower(wanted[index])) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** The same as {@link #equal}; with {@code folded}, letters are read in either case. */
+    static boolean equal(byte[] octets, int begin, int end, byte[] wanted, boolean folded) {
+        return end - begin == wanted.length && standAt(octets, begin, wanted, folded);
+    }
+
     /** Whether {@code octets} begin with {@code head}. */
-    static boolean begins(byte[] octets, byte[] head) {
-        return head.length <= octets.length && standAt(octets, 0, head);
+    static boolean begins(byte[] octets, byte[] head, boolean folded) {
+        return head.length <= octets.length && standAt(octets, 0, head, folded);
     }
 
     /** Position of the first {@code wanted} from {@code at} to {@code end}; -1 if there is none. */

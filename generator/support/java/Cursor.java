@@ -14,6 +14,9 @@ import org.apache.spark.unsafe.types.BinaryView;
  * second time, {@link #names} is true and operations keep it for the error.
  */
 final class Cursor {
+    /** Number of an operation that has none: no column, register or recursive value. */
+    static final int NONE = -2;
+
     final RowWriter row = new RowWriter();
     /** Number of frames. */
     final int count;
@@ -26,6 +29,10 @@ final class Cursor {
     private Message message;
     /** Hidden numbers that were read, each followed by its position; also marks. */
     private long[] numbers = {};
+    /** The values that can contain themselves and have been begun, by their numbers. */
+    private Enclosing[] enclosing = {};
+    private int maxDepth;
+    private int depth;
 
     /** Whether the path is kept. */
     boolean names;
@@ -49,6 +56,8 @@ final class Cursor {
     int end;
     /** Position of the number that counts the value, set by {@link Count} and {@link Extent}. */
     int counted;
+    /** Whether a size in the innermost frame or record says where that ends. */
+    boolean sized;
 
     Cursor(ArrayData frames) {
         count = frames.numElements();
@@ -113,8 +122,10 @@ final class Cursor {
     }
 
     /** Moves to the start of the message; {@code registers} is the number of its hidden numbers. */
-    void begin(String protocolEdition, Message read, int registers, boolean named) {
-        edition = protocolEdition;
+    void begin(Protocol protocol, Message read, int registers, boolean named) {
+        edition = protocol.edition();
+        maxDepth = protocol.maxDepth();
+        depth = 0;
         message = read;
         names = named;
         prefix = "";
@@ -166,7 +177,12 @@ final class Cursor {
 
     /** Whether the next octets of the body are these. */
     boolean begins(byte[] wanted) {
-        return wanted.length <= end - at && Bytes.standAt(octets, at, wanted);
+        return begins(wanted, false);
+    }
+
+    /** The same; with {@code folded}, letters are read in either case. */
+    boolean begins(byte[] wanted, boolean folded) {
+        return wanted.length <= end - at && Bytes.standAt(octets, at, wanted, folded);
     }
 
     /** Keeps a hidden number and its position. */
@@ -181,6 +197,37 @@ final class Cursor {
 
     int position(int register) {
         return (int) numbers[2 * register + 1];
+    }
+
+    /** Enters a record; refuses too many that contain each other. */
+    void descend() {
+        if (maxDepth > 0 && depth == maxDepth) {
+            throw refuse("limit", "at most " + maxDepth + " values inside each other", "more", at);
+        }
+        depth++;
+    }
+
+    /** Leaves a record. */
+    void ascend() {
+        depth--;
+    }
+
+    /** Remembers a value that can contain itself. */
+    void enclose(int number, Enclosing value) {
+        if (number >= enclosing.length) {
+            enclosing = Arrays.copyOf(enclosing, number + 1);
+        }
+        enclosing[number] = value;
+    }
+
+    /** Reads a value like the one around it that has this number, without its columns. */
+    void readAgain(int number) {
+        long[] outer = numbers;
+        numbers = outer.clone();
+        long mark = row.mark();
+        enclosing[number].read(this, RowWriter.ITEM);
+        row.reset(mark);
+        numbers = outer;
     }
 
     /** Refuses octets after the last value of a frame. */
@@ -200,14 +247,19 @@ final class Cursor {
         return Refusal.of(
                 message.name(), message.name(), named.isEmpty() ? null : named, where,
                 position < 0 ? null : Long.valueOf(position - begin), kind, expected, found,
-                edition + " " + (rule == null ? message.name() : rule));
+                edition + " " + ruleName());
+    }
+
+    /** The rule of the field, or of the message. */
+    String ruleName() {
+        return rule == null ? message.name() : rule;
     }
 
     /** The fault that none of these octets begin here. */
-    Refusal refuseTag(List<byte[]> tags, String kind) {
+    Refusal refuseTag(List<byte[]> tags, String kind, boolean folded) {
         int most = tags.stream().mapToInt(tag -> tag.length).max().orElse(0);
         byte[] found = Arrays.copyOfRange(octets, at, Math.min(end, at + most));
-        boolean cut = tags.stream().anyMatch(tag -> Bytes.begins(tag, found));
+        boolean cut = tags.stream().anyMatch(tag -> Bytes.begins(tag, found, folded));
         return refuse(cut ? "length" : kind, Words.oneOf(tags), Words.show(found), at);
     }
 }

@@ -9,10 +9,17 @@ public final class Expect extends Operation {
     /** The octets as a number; they are compared as one if there are at most eight. */
     private final long number;
     private final String words;
+    private final boolean folded;
 
     /** The octets in hexadecimal, and how errors print them. */
     public Expect(Field field, String hex, String words) {
+        this(field, hex, words, false);
+    }
+
+    /** The same; with {@code folded}, letters are read in either case. */
+    public Expect(Field field, String hex, String words, boolean folded) {
         super(field);
+        this.folded = folded;
         wanted = Bytes.parse(hex);
         number = wanted.length > Long.BYTES ? 0 : Bytes.number(wanted, 0, wanted.length);
         this.words = words;
@@ -20,6 +27,10 @@ public final class Expect extends Operation {
 
     byte[] wanted() {
         return wanted;
+    }
+
+    boolean isFolded() {
+        return folded;
     }
 
     @Override
@@ -30,8 +41,8 @@ public final class Expect extends Operation {
     @Override
     void read(Cursor in) {
         enter(in);
-        boolean there = wanted.length > Long.BYTES
-                ? in.begins(wanted)
+        boolean there = folded || wanted.length > Long.BYTES
+                ? in.begins(wanted, folded)
                 : wanted.length <= in.left() && Bytes.number(in.octets, in.at, wanted.length) == number;
         if (!there) {
             throw refuse(in);
@@ -42,7 +53,7 @@ public final class Expect extends Operation {
     /** Reads octets that fill their frame. */
     void readFrame(Cursor in) {
         enter(in);
-        if (!Bytes.equal(in.octets, in.at, in.end, wanted)) {
+        if (!Bytes.equal(in.octets, in.at, in.end, wanted, folded)) {
             throw in.refuse("constant", words, Words.show(in.octets, in.at, in.end), in.at);
         }
         in.at = in.end;
@@ -50,14 +61,14 @@ public final class Expect extends Operation {
 
     private Refusal refuse(Cursor in) {
         byte[] found = Arrays.copyOfRange(in.octets, in.at, Math.min(in.end, in.at + wanted.length));
-        if (found.length < wanted.length && Bytes.begins(wanted, found)) {
+        if (found.length < wanted.length && Bytes.begins(wanted, found, folded)) {
             return in.refuse("length", Words.octets(wanted.length), Integer.toString(found.length), in.at);
         }
         int length = lengthSize();
         if (length == 0 || length == wanted.length) {
             return in.refuse("constant", words, Words.show(found), in.at);
         }
-        if (found.length >= length && Arrays.equals(found, 0, length, wanted, 0, length)) {
+        if (found.length >= length && Bytes.begins(found, Arrays.copyOf(wanted, length), folded)) {
             return in.refuse("constant", words, Words.show(found, length, found.length), in.at);
         }
         String expected = "0x" + Words.hex(wanted, 0, wanted.length) + " (" + words + ")";

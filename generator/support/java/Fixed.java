@@ -39,7 +39,8 @@ final class Fixed extends Operation {
 
     /** Whether operations of this kind can be read at once. */
     static boolean holds(Operation operation) {
-        return operation instanceof Expect || operation instanceof Number number && number.isPlain()
+        return operation instanceof Expect constant && !constant.isFolded()
+                || operation instanceof Number number && number.isPlain()
                 || operation instanceof Pad && operation.octets() >= 0;
     }
 

@@ -1,39 +1,42 @@
 package specwire.generated.java;
 
-/** Frames with one value each, up to an empty frame or all that remain: a list, in a column. */
+/** Frames with one value each, up to a delimiter or all that remain: a list, in a column. */
 public final class Frames extends Part {
     private final int column;
     private final Store store;
-    private final boolean delimited;
+    private final byte[] delimiter;
     private final boolean words;
 
-    /** Frames; {@code store} is how the row stores a value. */
+    /**
+     * Frames; {@code store} is how the row stores a value, {@code delimiter} the frame that ends them in hexadecimal,
+     * null for none.
+     */
     public Frames(
-            Field field, Presence presence, int column, Store store, boolean delimited, Operation... body) {
+            Field field, Presence presence, int column, Store store, String delimiter, Operation... body) {
         super(field, presence, body);
         this.column = column;
         this.store = store;
-        this.delimited = delimited;
-        words = delimited && body[0] instanceof TakeText text && text.isTerminated();
+        this.delimiter = delimiter == null ? null : Bytes.parse(delimiter);
+        words = isDelimited() && this.delimiter.length == 0 && body[0] instanceof TakeText text && text.isTerminated();
     }
 
     boolean isDelimited() {
-        return delimited;
+        return delimiter != null;
     }
 
     @Override
     boolean isRequired() {
-        return delimited && super.isRequired();
+        return isDelimited() && super.isRequired();
     }
 
     @Override
     String missing() {
-        return "an empty frame that ends ";
+        return delimiter.length == 0 ? "an empty frame that ends " : "a frame " + Words.show(delimiter) + " that ends ";
     }
 
     @Override
     void read(Cursor in) {
-        int last = delimited ? delimiter(in) : in.count;
+        int last = isDelimited() ? delimiter(in) : in.count;
         long outer = in.row.beginList();
         int from = in.row.depth();
         for (int number = 0; in.index < last; number++) {
@@ -50,17 +53,17 @@ public final class Frames extends Part {
         }
         in.prefix = "";
         in.row.endList(column, outer, from, store);
-        in.index += delimited ? 1 : 0;
+        in.index += isDelimited() ? 1 : 0;
     }
 
-    private static int delimiter(Cursor in) {
+    private int delimiter(Cursor in) {
         for (int number = in.index; number < in.count; number++) {
-            if (in.size(number) == 0) {
+            if (Bytes.equal(in.array(number), in.begin(number), in.begin(number) + in.size(number), delimiter)) {
                 return number;
             }
         }
         in.index = in.count;
-        throw in.refuse("frames", "an empty frame that ends " + in.path, Words.frames(in.count), -1);
+        throw in.refuse("frames", missing() + in.path, Words.frames(in.count), -1);
     }
 
     @Override

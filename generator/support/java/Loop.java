@@ -8,6 +8,7 @@ public final class Loop extends Value {
     private final int minimum;
     private final Store store;
     private final String rule;
+    private final byte[] until;
     private final Body body;
 
     /**
@@ -16,13 +17,17 @@ public final class Loop extends Value {
      * @param count the number of items; null for up to the end of the body that contains the list
      * @param store how the row stores an item
      * @param rule the grammar's rule for an item
+     * @param until the octets, in hexadecimal, before which a list without {@code count} ends; null for the end
      */
-    public Loop(Field field, int column, Count count, int minimum, Store store, String rule, Operation... body) {
+    public Loop(
+            Field field, int column, Count count, int minimum, Store store, String rule, String until,
+            Operation... body) {
         super(field, column);
         this.count = count;
         this.minimum = minimum;
         this.store = store;
         this.rule = rule;
+        this.until = until == null ? null : Bytes.parse(until);
         this.body = new Body(body);
     }
 
@@ -36,7 +41,7 @@ public final class Loop extends Value {
         RowWriter row = in.row;
         long outer = row.beginList();
         int from = row.depth();
-        for (int number = 0; wanted < 0 ? in.at < in.end : number < wanted; number++) {
+        for (int number = 0; wanted < 0 ? continues(in) : number < wanted; number++) {
             if (in.names) {
                 in.prefix = path + "[" + number + "]";
             }
@@ -49,6 +54,10 @@ public final class Loop extends Value {
         }
         check(in, row.depth() - from, start);
         row.endList(column, outer, from, store);
+    }
+
+    private boolean continues(Cursor in) {
+        return in.at < in.end && (until == null || !in.begins(until));
     }
 
     /** The number of items, which have at least one octet each. */

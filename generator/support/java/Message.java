@@ -103,7 +103,7 @@ public final class Message {
 
     /** Reads the message into the row; throws {@link Refusal}. With {@code names}, the fault names its field. */
     void read(Cursor in, Protocol protocol, boolean names) {
-        in.begin(protocol.edition(), this, registers, names);
+        in.begin(protocol, this, registers, names);
         in.row.begin(columns(), room + in.total());
         int bits = flags == null ? -1 : flags.read(in, protocol.announcing());
         for (int part = 0; part < parts.length; part++) {

@@ -4,11 +4,18 @@ package specwire.generated.java;
 public final class Number extends Value {
     private final Coding coding;
     private final Store store;
+    private final int register;
 
     public Number(Field field, int column, Store store, Coding coding) {
+        this(field, column, store, coding, NONE);
+    }
+
+    /** A number that is also kept in a register, because it says whether other values are present. */
+    public Number(Field field, int column, Store store, Coding coding, int register) {
         super(field, column);
         this.coding = coding;
         this.store = store;
+        this.register = register;
     }
 
     /** Whether it is an unsigned big-endian integer of any value. */
@@ -18,7 +25,14 @@ public final class Number extends Value {
 
     /** Writes the number at an offset from the cursor, where it is known to be. */
     void write(Cursor in, int offset) {
-        in.row.number(column, store, Bytes.number(in.octets, in.at + offset, coding.octets()));
+        put(in, Bytes.number(in.octets, in.at + offset, coding.octets()), in.at + offset);
+    }
+
+    private void put(Cursor in, long value, int start) {
+        if (register >= 0) {
+            in.keep(register, value, start);
+        }
+        in.row.number(column, store, value);
     }
 
     @Override
@@ -29,7 +43,8 @@ public final class Number extends Value {
     @Override
     void read(Cursor in) {
         enter(in);
-        in.row.number(column, store, coding.read(in));
+        int start = in.at;
+        put(in, coding.read(in), start);
     }
 
     @Override

@@ -9,6 +9,9 @@ public abstract class Operation {
     /** Column of a value that is an item of a list. */
     public static final int ITEM = RowWriter.ITEM;
 
+    /** A column or register of a value that has none. */
+    public static final int NONE = Cursor.NONE;
+
     final Field field;
 
     Operation(Field field) {

@@ -1,11 +1,13 @@
 package specwire.generated.java;
 
-/** An operation, and all that follow in the body: omitted if the octets end before it. */
+/** Operations that are omitted unless a condition holds; their columns are then null. */
 public final class Optional extends Operation {
+    private final When when;
     private final Body body;
 
-    public Optional(Operation... body) {
+    public Optional(When when, Operation... body) {
         super(null);
+        this.when = when;
         this.body = new Body(body);
     }
 
@@ -16,10 +18,10 @@ public final class Optional extends Operation {
 
     @Override
     void read(Cursor in) {
-        if (in.at == in.end) {
-            body.absent(in.row);
-        } else {
+        if (when.holds(in)) {
             body.read(in);
+        } else {
+            body.absent(in.row);
         }
     }
 

@@ -13,11 +13,15 @@ final class PatternSelection extends Selection {
     /** A message, and a pattern of it: hexadecimal, and the octets, -1 for any. */
     private record Row(Message message, String pattern, short[] octets) {
         /** Number of octets of the pattern that match, from the first on. */
-        int fitting(Cursor in) {
+        int fitting(Cursor in, boolean folded) {
             byte[] array = in.array(0);
             int begin = in.begin(0);
             for (int at = 0; at < octets.length; at++) {
-                if (at == in.size(0) || octets[at] >= 0 && octets[at] != (array[begin + at] & 0xff)) {
+                if (at == in.size(0)) {
+                    return at;
+                }
+                byte octet = folded ? Bytes.lower(array[begin + at]) : array[begin + at];
+                if (octets[at] >= 0 && octets[at] != (octet & 0xff)) {
                     return at;
                 }
             }
@@ -66,7 +70,7 @@ final class PatternSelection extends Selection {
         Row longest = null;
         for (Row row : rows) {
             boolean longer = longest == null || row.octets.length > longest.octets.length;
-            if (longer && row.fitting(in) == row.octets.length) {
+            if (longer && row.fitting(in, folded) == row.octets.length) {
                 longest = row;
             }
         }
@@ -79,8 +83,8 @@ final class PatternSelection extends Selection {
     /** Reports where the nearest patterns fail. */
     private Refusal unknown(Protocol protocol, Cursor in) {
         byte[] frame = in.frame(0);
-        int at = rows.stream().mapToInt(row -> row.fitting(in)).max().orElse(0);
-        List<Row> nearest = rows.stream().filter(row -> row.fitting(in) == at).toList();
+        int at = rows.stream().mapToInt(row -> row.fitting(in, folded)).max().orElse(0);
+        List<Row> nearest = rows.stream().filter(row -> row.fitting(in, folded) == at).toList();
         Row first = nearest.get(0);
         int start = 0;
         Operation here = null;
@@ -116,7 +120,7 @@ final class PatternSelection extends Selection {
     private static List<Operation> operations(Body body) {
         List<Operation> found = new ArrayList<>();
         for (Operation operation : body.operations()) {
-            if (operation.field != null && !(operation instanceof Verify)) {
+            if (operation.field != null && !(operation instanceof Verify || operation instanceof Present)) {
                 found.add(operation);
             }
             if (operation.body() != null) {

@@ -10,6 +10,7 @@ public final class Protocol {
     private final Message[] messages;
     private final Selection selection;
     private final boolean headerLast;
+    private int maxDepth;
 
     private Protocol(
             String name, String edition, int announcing, Selection selection, boolean headerLast,
@@ -45,6 +46,23 @@ public final class Protocol {
     public static Protocol ofShapes(
             String name, String edition, int announcing, List<String> roles, List<Shape> shapes, Message... messages) {
         return new Protocol(name, edition, announcing, new ShapeSelection(roles, shapes), false, messages);
+    }
+
+    /** Limits how many records contain each other, which some can; at most 256. */
+    public Protocol nested(int depth) {
+        maxDepth = depth;
+        return this;
+    }
+
+    /** Compares letters that identify messages in lower case; tags, patterns and heads are in lower case. */
+    public Protocol folded() {
+        selection.fold();
+        return this;
+    }
+
+    /** The maximum number of records that contain each other, 0 if none contains itself. */
+    int maxDepth() {
+        return maxDepth;
     }
 
     String name() {

@@ -103,6 +103,19 @@ final class RowWriter {
         return outer;
     }
 
+    /** The state of the writer, for {@link #reset}. */
+    long mark() {
+        return (long) at << Integer.SIZE | depth;
+    }
+
+    /** Discards what was written since {@link #mark}. */
+    void reset(long mark) {
+        int begin = (int) (mark >> Integer.SIZE);
+        Arrays.fill(row, begin, at, (byte) 0);
+        at = begin;
+        depth = (int) mark;
+    }
+
     /** Number of items of all lists that have not ended. */
     int depth() {
         return depth;

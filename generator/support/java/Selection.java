@@ -2,6 +2,13 @@ package specwire.generated.java;
 
 /** How a protocol tells its messages apart. */
 abstract class Selection {
+    /** Whether octets are compared with letters in lower case. */
+    boolean folded;
+
+    final void fold() {
+        folded = true;
+    }
+
     /** The message that frames claim to be; throws {@link Refusal} if there is none. */
     abstract Message find(Protocol protocol, Cursor in, String sender);
 

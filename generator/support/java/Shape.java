@@ -23,7 +23,7 @@ public final class Shape {
             return Bytes.parse(open < 0 ? pattern : pattern.substring(0, open));
         }
 
-        boolean fits(Cursor in, int frame) {
+        boolean fits(Cursor in, int frame, boolean folded) {
             int size = in.size(frame);
             if (whole ? size != octets.length : size < octets.length) {
                 return false;
@@ -31,7 +31,8 @@ public final class Shape {
             byte[] array = in.array(frame);
             int begin = in.begin(frame);
             for (int at = 0; at < octets.length; at++) {
-                if (octets[at] >= 0 && octets[at] != (array[begin + at] & 0xff)) {
+                byte octet = array[begin + at];
+                if (octets[at] >= 0 && octets[at] != ((folded ? Bytes.lower(octet) : octet) & 0xff)) {
                     return false;
                 }
             }
@@ -84,15 +85,15 @@ public final class Shape {
         return heads;
     }
 
-    boolean fits(Cursor in) {
-        return in.count >= least && (most < 0 || in.count <= most) && good(in) == heads.length;
+    boolean fits(Cursor in, boolean folded) {
+        return in.count >= least && (most < 0 || in.count <= most) && good(in, folded) == heads.length;
     }
 
     /** Number of frames that match, from the first on. */
-    int good(Cursor in) {
+    int good(Cursor in, boolean folded) {
         int count = Math.min(heads.length, in.count);
         for (int number = 0; number < count; number++) {
-            if (!heads[number].fits(in, number)) {
+            if (!heads[number].fits(in, number, folded)) {
                 return number;
             }
         }

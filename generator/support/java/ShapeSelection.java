@@ -22,7 +22,7 @@ final class ShapeSelection extends Selection {
     @Override
     Message find(Protocol protocol, Cursor in, String sender) {
         for (Shape shape : shapes) {
-            if (shape.fits(in)) {
+            if (shape.fits(in, folded)) {
                 if (shape.needsSender() && sender == null) {
                     break;
                 }
@@ -48,15 +48,15 @@ final class ShapeSelection extends Selection {
             String found = sender == null ? "none" : Words.quoted(sender);
             return refuse(protocol, null, 0, 0, "tag", "a sender: " + String.join(" or ", options), found);
         }
-        int index = Stream.of(shapes).mapToInt(shape -> shape.good(in)).max().orElse(0);
-        List<Shape> nearest = Stream.of(shapes).filter(shape -> shape.good(in) == index).toList();
+        int index = Stream.of(shapes).mapToInt(shape -> shape.good(in, folded)).max().orElse(0);
+        List<Shape> nearest = Stream.of(shapes).filter(shape -> shape.good(in, folded) == index).toList();
         List<Shape.Head> heads = new ArrayList<>();
         for (Shape shape : nearest) {
             if (index < shape.heads().length) {
                 heads.add(shape.heads()[index]);
             }
         }
-        if (index < in.count && heads.size() > 0 && heads.stream().noneMatch(head -> head.fits(in, index))) {
+        if (index < in.count && heads.size() > 0 && heads.stream().noneMatch(head -> head.fits(in, index, folded))) {
             String found = Words.show(in.frame(index));
             return refuse(protocol, null, index, 0, "tag", Words.oneOf(constants(heads)), found);
         }
@@ -71,7 +71,7 @@ final class ShapeSelection extends Selection {
         List<String> options = new ArrayList<>();
         for (Shape shape : shapes) {
             List<String> senders = shape.senders().stream().filter(sender -> !known.contains(sender)).toList();
-            if (!senders.isEmpty() && shape.fits(in)) {
+            if (!senders.isEmpty() && shape.fits(in, folded)) {
                 known.addAll(senders);
                 options.add(String.join(" or ", senders) + " for " + shape.className());
             }

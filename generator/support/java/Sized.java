@@ -57,6 +57,7 @@ public final class Sized extends Operation {
                 throw differs(in, left + ", the number of octets behind it", size, start);
             }
         }
+        in.sized = true;
         in.start = in.at;
         in.end = in.at + (int) size;
         body.read(in);
@@ -69,7 +70,7 @@ public final class Sized extends Operation {
             }
         }
         if (other == null) {
-            throw in.refuseTag(tags, "constant");
+            throw in.refuseTag(tags, "constant", false);
         }
         return other;
     }

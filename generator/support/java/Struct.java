@@ -1,23 +1,33 @@
 package specwire.generated.java;
 
 /** A record: operations whose columns are those of a struct. */
-public final class Struct {
+public final class Struct implements Enclosing {
     private final String rule;
     private final int columns;
     private final Body body;
-    /** Whether a number in the body says where it ends. */
-    private final boolean sized;
+    /** The number of the record, if it can contain itself. */
+    private int number = Cursor.NONE;
 
     /** A record; {@code rule} is its grammar rule, null if it has none. */
     public Struct(String rule, int columns, Operation... body) {
         this.rule = rule;
         this.columns = columns;
         this.body = new Body(body);
-        sized = this.body.isSized();
+    }
+
+    /** Gives a record that can contain itself a number. */
+    public Struct enclosing(int own) {
+        number = own;
+        return this;
     }
 
     /** Reads the record into a column; the cursor has the path of the record. */
-    void read(Cursor in, int column) {
+    @Override
+    public void read(Cursor in, int column) {
+        in.descend();
+        if (number >= 0) {
+            in.enclose(number, this);
+        }
         long outer = in.row.beginStruct(Math.max(columns, 1));
         if (in.names) {
             named(in);
@@ -28,6 +38,7 @@ public final class Struct {
             in.row.number(0, Store.BOOLEAN, 1);
         }
         in.row.endStruct(column, outer);
+        in.ascend();
     }
 
     private void named(Cursor in) {
@@ -44,14 +55,17 @@ public final class Struct {
     private void bounded(Cursor in, String path, String ownRule) {
         int start = in.start;
         int end = in.end;
+        boolean sized = in.sized;
         in.start = in.at;
+        in.sized = false;
         body.read(in);
-        if (sized && in.at < in.end) {
+        if (in.sized && in.at < in.end) {
             in.path = path;
             in.rule = ownRule;
             in.divided = -1;
             throw in.refuse("trailing", "the end of " + path, Words.numberOf(in.left(), "more octet"), in.at);
         }
+        in.sized = sized;
         in.start = start;
         in.end = end;
     }

@@ -26,8 +26,9 @@ final class TagSelection extends Selection {
             return whole ? octets : Bytes.atMost(octets, offset, spellings.get(0).length);
         }
 
-        boolean isSpelled(byte[] found) {
-            return found != null && spellings.stream().anyMatch(spelling -> Arrays.equals(spelling, found));
+        boolean isSpelled(byte[] found, boolean folded) {
+            return found != null
+                    && spellings.stream().anyMatch(one -> Bytes.equal(found, 0, found.length, one, folded));
         }
     }
 
@@ -44,7 +45,7 @@ final class TagSelection extends Selection {
                 int hash = 0;
                 for (int selector = 0; selector < this.selectors.length; selector++) {
                     byte[] piece = tag.piece(selector);
-                    hash = hash(hash, piece, 0, piece.length);
+                    hash = hash(hash, piece, 0, piece.length, false);
                 }
                 int row = hash & ROWS - 1;
                 rows[row] = new Row(tag, messages[number], rows[row]);
@@ -52,10 +53,10 @@ final class TagSelection extends Selection {
         }
     }
 
-    private static int hash(int before, byte[] octets, int from, int size) {
+    private static int hash(int before, byte[] octets, int from, int size, boolean folded) {
         int hash = before;
         for (int at = from; at < from + size; at++) {
-            hash = 31 * hash + octets[at];
+            hash = 31 * hash + (folded ? Bytes.lower(octets[at]) : octets[at]);
         }
         return hash;
     }
@@ -68,7 +69,7 @@ final class TagSelection extends Selection {
             if (frame < 0) {
                 throw unknown(protocol, in);
             }
-            hash = hash(hash, in.array(frame), in.begin(frame), selector.size(in, frame));
+            hash = hash(hash, in.array(frame), in.begin(frame), selector.size(in, frame), folded);
         }
         for (Row row = rows[hash & ROWS - 1]; row != null; row = row.next) {
             if (matches(row.tag, in)) {
@@ -83,7 +84,7 @@ final class TagSelection extends Selection {
             int frame = in.place(selectors[number].frame());
             int begin = in.begin(frame);
             int end = begin + selectors[number].size(in, frame);
-            if (!Bytes.equal(in.array(frame), begin, end, tag.piece(number))) {
+            if (!Bytes.equal(in.array(frame), begin, end, tag.piece(number), folded)) {
                 return false;
             }
         }
@@ -102,7 +103,7 @@ final class TagSelection extends Selection {
             Covered tag = tags.get(0).get(number);
             byte[] found = tag.found(in);
             int place = number;
-            if (tags.stream().noneMatch(own -> own.get(place).isSpelled(found))) {
+            if (tags.stream().noneMatch(own -> own.get(place).isSpelled(found, folded))) {
                 // The last tag is the message number; those before it identify the protocol.
                 return noSuchTag(protocol, in, tags, number, number == constants - 1);
             }
