@@ -166,7 +166,11 @@ def _retyped(reader: TypeReader, rule: Rule, hint: TypeHint, type: ir.Type | Non
             return type
         case "text", ir.OctetsType(length=length):
             padded = hint.padding is not None and length.kind == "fixed"
-            return ir.TextType(length, padding=_fill(hint) if padded else None)
+            any_octets = isinstance(rule.definition, Repetition) and reader.octets.count(
+                rule.definition.element
+            )
+            pattern = None if any_octets or length.kind == "fixed" else reader.octets.pattern(rule.definition)
+            return ir.TextType(length, pattern, padding=_fill(hint) if padded else None)
         case "text", ir.IntegerType(octets=octets, enum=None, bitmask=False):
             padding = None if hint.padding is None else _fill(hint)
             return ir.TextType(ir.Length("fixed", octets), padding=padding)

@@ -14,6 +14,7 @@ from specwire.generator import ir
 from specwire.generator.passes.layouts import least_octets
 
 ANY = frozenset(range(256))
+_NOT_ZERO = ANY - {0}
 _OCTETS = re.compile(r"\\x([0-9a-f]{2})(?:-\\x([0-9a-f]{2}))?")
 
 
@@ -47,6 +48,10 @@ def first_of(type: ir.Type) -> frozenset[int]:
             return frozenset(digits + b"-" * signed)
         case ir.CounterType(number=number) if isinstance(number, ir.DigitsType):
             return first_of(number)
+        case ir.TextType(length=ir.Length(kind="prefix", octets=1, number=None), pattern=str(pattern)):
+            return ANY if re.fullmatch(pattern, "") else _NOT_ZERO
+        case ir.OctetsType(length=ir.Length(kind="prefix", octets=1, number=None), minimum=minimum):
+            return _NOT_ZERO if minimum else ANY
         case ir.TextType():
             return among(type)
         case ir.RecordType(fields=fields):

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from specwire.generated.errors import DecodeError, EncodeError
+from specwire.generated.errors import DecodeError
 from specwire.generator.pipeline import compile_protocol
 from tests.generator.compiling import faults, write
 from tests.generator.test_layouts import generated
@@ -103,57 +103,6 @@ def test_varints_that_are_not_minimal_are_read(tmp_path: Path) -> None:
     protocol = compile_protocol(write(tmp_path / "grammars", grammar, profile), shown="demo").protocol
     with generated(tmp_path, protocol) as module:
         assert module.decode([bytes.fromhex("a18100")]).x == 1
-
-
-MEMCACHED = """\
-request = %x80 opcode key-length extras-length data-type vbucket total-length opaque cas extras key value
-opcode = OCTET ; an integer
-key-length = 2OCTET ; an integer
-extras-length = OCTET ; an integer
-data-type = OCTET ; an integer
-vbucket = 2OCTET ; an integer
-total-length = 4OCTET ; an integer
-opaque = 4OCTET ; an integer
-cas = 8OCTET ; an integer
-extras = *OCTET
-key = *OCTET
-value = *OCTET
-"""
-MEMCACHED_PROFILE = """\
-name = "demo"
-[types.key-length]
-counts = "key"
-[types.extras-length]
-counts = "extras"
-[types.total-length]
-counts = ["extras", "key", "value"]
-"""
-
-
-def test_lengths_that_stand_apart(tmp_path: Path) -> None:
-    """The Add request of memcached's description of its binary protocol: extras, key and value."""
-    protocol = compile_protocol(
-        write(tmp_path / "grammars", MEMCACHED, MEMCACHED_PROFILE), shown="demo"
-    ).protocol
-    frames = [
-        bytes.fromhex("800200050800000000000012000000000000000000000000deadbeef00000e1048656c6c6f576f726c64")
-    ]
-    with generated(tmp_path, protocol) as module:
-        message = module.Request(
-            opcode=2, data_type=0, vbucket=0, opaque=0, cas=0, extras=bytes.fromhex("deadbeef00000e10"), key=b"Hello",
-            value=b"World",
-        )  # fmt: skip
-        assert message.encode() == frames
-        assert module.decode(frames) == message
-        with pytest.raises(EncodeError) as caught:
-            module.Request(
-                opcode=2, data_type=0, vbucket=0, opaque=0, cas=0, extras=bytes(256), key=b"", value=b""
-            ).encode()
-        assert caught.value.field == "extras"
-        for wrong in ("800200050e", "8002000b08"):
-            octets = bytes.fromhex(wrong)
-            with pytest.raises(DecodeError):
-                module.decode([octets + frames[0][len(octets) :]])
 
 
 def test_a_length_plus_a_constant_and_a_trailer(tmp_path: Path) -> None:
