@@ -74,8 +74,7 @@ OPTIONS: Fields = (
     word("literal", " NoReply", folded=True, option=begun(b" noreply", folded=True)),
     field("quiet", ir.PresentType(), option=begun(b" noreply", folded=True)),
     word("end", "\r\n"),
-    field("sum", ir.ChecksumType(ir.IntegerType(4), "crc32", ("detail", "name")), option=announced("flags", 1, 1)),
-    field("also", BYTE, option=announced("flags", 1, 1)),
+    field("sum", ir.ChecksumType(ir.IntegerType(4), "crc32", ("detail", "name"))),
     field("more", BYTE, option=ir.Option("left", 3, left=2)),
     field("most", BYTE, option=ir.Option("left", 4, left=2)),
     field("trailer", ir.OctetsType(ir.Length("fixed", 2))),
@@ -168,7 +167,8 @@ def check(package: ModuleType, class_name: str, values: dict[str, Any], frames: 
     assert twin(package, found).encode() == frames
 
 
-NOTHING = {"kind": None, "detail": None, "prefix": None, "also": None, "more": None, "most": None}
+SUM = crc32(b"a").to_bytes(4, "big")
+NOTHING = {"kind": None, "detail": None, "prefix": None, "more": None, "most": None}
 ROWS: Rows = [
     (
         # 10 0 1 0010 1 0000101 is 0x9285; 4 octets of text + 1 are 000101, and 11 the low bits.
@@ -186,18 +186,18 @@ ROWS: Rows = [
     (
         "Message2",
         {**NOTHING, "flags": 0, "name": "a", "quiet": False, "trailer": b"xy"},
-        [b"Some\0a\r\nxy"],
+        [b"Some\0a\r\n" + SUM + b"xy"],
     ),
     (
         "Message2",
-        {"flags": 0x81, "kind": -1, "detail": 9, "prefix": "me", "name": "abc", "quiet": True, "also": 4, "more": 5,
+        {"flags": 0x81, "kind": -1, "detail": 9, "prefix": "me", "name": "abc", "quiet": True, "more": 5,
          "most": 6, "trailer": b"xy"},
-        [b"Some\x81\xff\x09:me abc NoReply\r\n" + crc32(b"\x09abc").to_bytes(4, "big") + b"\4\5\6xy"],
+        [b"Some\x81\xff\x09:me abc NoReply\r\n" + crc32(b"\x09abc").to_bytes(4, "big") + b"\5\6xy"],
     ),
     (
         "Message2",
-        {**NOTHING, "flags": 0x81, "kind": 1, "name": "abc", "quiet": False, "also": 4, "more": 5, "trailer": b"xy"},
-        [b"Some\x81\x01abc\r\n" + crc32(b"abc").to_bytes(4, "big") + b"\4\5xy"],
+        {**NOTHING, "flags": 0x81, "kind": 1, "name": "abc", "quiet": False, "more": 5, "trailer": b"xy"},
+        [b"Some\x81\x01abc\r\n" + crc32(b"abc").to_bytes(4, "big") + b"\5xy"],
     ),
     (
         "Message3",
@@ -229,7 +229,7 @@ def test_the_longest_tag_decides(package: ModuleType) -> None:
     ("frames", "again"),
     [
         ([b"pICKaB\1", b"yES"], [b"Pickab\1", b"Yes"]),
-        ([b"SOME\0a noreply\r\nxy"], [b"Some\0a NoReply\r\nxy"]),
+        ([b"SOME\0a noreply\r\n" + SUM + b"xy"], [b"Some\0a NoReply\r\n" + SUM + b"xy"]),
         ([b"bits" + bytes.fromhex("06a0 04")], [b"Bits" + bytes.fromhex("0680 04")]),
     ],
 )
@@ -249,11 +249,11 @@ REFUSED = [
     [b"Bits" + bytes.fromhex("0680 00")],
     [b"Bits" + bytes.fromhex("0680 0c")],
     [b"Bits" + bytes.fromhex("0690 04 00")],
-    [b"Some\0\r\nxy"],
-    [b"Some\0:me\r\nxy"],
-    [b"Some\0a\r\nx"],
-    [b"Some\0a\r\n12345xy"],
-    [b"Some\1a\r\n" + crc32(b"b").to_bytes(4, "big") + b"\0xy"],
+    [b"Some\0\r\n" + bytes(4) + b"xy"],
+    [b"Some\0:me\r\n" + SUM + b"xy"],
+    [b"Some\0a\r\n" + SUM + b"x"],
+    [b"Some\0a\r\n" + SUM + b"12xy1"],
+    [b"Some\0b\r\n" + SUM + b"xy"],
     [b"Linex  a\r\n\r\n\r\n\0"],
     [b"Linex\r\nk: v\r\n"],
     [b"Linex\r\n\r\nab\r\n\r\n\0"],
