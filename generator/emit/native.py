@@ -62,9 +62,14 @@ def native_digest(protocol: ir.Protocol, text: str | None = None) -> str:
     """
     code = (_source(protocol) if text is None else text).replace(_header(protocol), "")
     digest = hashlib.sha256(code.encode())
-    for name in (*SUPPORT, *([MATCHING] if Path(MATCHING).stem in code else [])):
+    for name in support_files(code):
         digest.update(files("specwire.generator").joinpath("support", name).read_bytes())
     return digest.hexdigest()[:16]
+
+
+def support_files(code: str) -> tuple[str, ...]:
+    """Return the names of the support files that a source is compiled with or against."""
+    return (*SUPPORT, MATCHING) if Path(MATCHING).stem in code else SUPPORT
 
 
 _NO_DIGEST = "0000-digest-0000"

@@ -11,7 +11,7 @@ from specwire.generator.emit import native
 from specwire.generator.emit.native_names import Member, Value
 from specwire.generator.pipeline import compile_protocol
 from specwire.generator.support.layout import Boolean, Coding, Digits, Float, Integer, Varint
-from specwire.generator.support.plan import Expect, Extent, Loop, Nest, Number, TakeOctets, TakeText
+from specwire.generator.support.plan import Bit, Expect, Extent, Loop, Nest, Number, TakeOctets, TakeText
 from tests.generator.compiling import compiled
 from tests.house.repository import ROOT
 
@@ -67,12 +67,19 @@ def test_the_digest_covers_what_is_compiled_in(tmp_path: Path, monkeypatch: pyte
         monkeypatch.undo()
 
 
+def test_only_sources_that_compare_letters_are_compiled_against_that(tmp_path: Path) -> None:
+    protocol = compiled(tmp_path, GRAMMAR).protocol
+    assert native.support_files(native.emit(protocol)) == native.SUPPORT
+    folded = msgspec.structs.replace(protocol, folded=True)
+    assert native.support_files(native.emit(folded)) == (*native.SUPPORT, native.MATCHING)
+
+
 def test_every_support_file_in_cython_counts() -> None:
     found = {path.name for path in (ROOT / "generator" / "support").glob("native*.p*")}
     found.remove(
         "native_stream.pyx"
     )  # no package is compiled against it, and it says itself which build it is
-    assert found == set(native.SUPPORT)
+    assert found == {*native.SUPPORT, native.MATCHING}
 
 
 @pytest.mark.parametrize(
@@ -96,6 +103,21 @@ def test_integers_that_are_always_present_are_c_integers(coding: Coding, present
     assert Member(Number("number", coding), present).c_type == c_type
 
 
+@pytest.mark.parametrize(
+    ("bit", "c_type"),
+    [
+        (Bit("number", 3, 8), "uint8_t"),
+        (Bit("number", 3, 12), "uint16_t"),
+        (Bit("number", 0, 64), "uint64_t"),
+        (Bit("number", 3, 1), "uint8_t"),
+        (Bit("number", 3, 1, boolean=True), "object"),
+    ],
+)
+def test_bits_are_the_smallest_integers_that_hold_them(bit: Bit, c_type: str) -> None:
+    assert Member(bit, True).c_type == c_type
+    assert Member(bit, False).c_type == "object"
+
+
 TEXT = TakeText("[]", Extent("slot", slot="[]#"))
 COUNT = Number("[]#", Integer(1), ("[]",))
 
@@ -107,6 +129,8 @@ COUNT = Number("[]#", Integer(1), ("[]",))
         (Loop("items", (Loop("[]", (Number("[]", Integer(2)),), "[]#"),)), True),
         (Loop("items", (COUNT, TEXT), "items#", pairs="first"), True),
         (Loop("items", (TakeOctets("[]", Extent("fixed", 16), uuid="big"),)), True),
+        (Loop("items", (Expect("[]", b"<", "'<'"), COUNT, TEXT), until=b"."), True),
+        (Loop("items", (Expect("[]", b"a", "'a'", folded=True), COUNT, TEXT), until=b"."), False),
         (Loop("items", (Nest("[]", "Pair"),), "items#"), False),
         (Loop("items", (Number("[]", Varint()),)), False),
         (Loop("items", (Number("[]", Digits()), Expect("", b" ", "' '"))), False),
@@ -114,5 +138,6 @@ COUNT = Number("[]#", Integer(1), ("[]",))
     ],
 )
 def test_only_octets_that_are_written_as_they_were_read_are_held(op: Value, held: bool) -> None:
-    """A varint can have more groups than needed, digits can begin with zeros, and a record can hold padding."""
+    """A varint can have more groups than needed, digits can begin with zeros, a record can hold padding, and letters
+    can be in either case."""
     assert Member(op, True).is_held is held

@@ -65,7 +65,8 @@ BITS: Fields = (
 )
 OPTIONS: Fields = (
     field("flags", BYTE),
-    field("kind", ir.IntegerType(1, signed=True), option=announced("flags", 0x80, 0x80)),
+    field("extra", BYTE, option=announced("flags", 0x80, 0x80)),
+    field("kind", ir.IntegerType(1, signed=True)),
     field("detail", BYTE, option=announced("kind", -1, number=2)),
     word("mark", ":", option=begun(b":")),
     field("prefix", ir.TextType(ir.Length("until", until="20")), option=begun(b":")),
@@ -74,8 +75,7 @@ OPTIONS: Fields = (
     word("literal", " NoReply", folded=True, option=begun(b" noreply", folded=True)),
     field("quiet", ir.PresentType(), option=begun(b" noreply", folded=True)),
     word("end", "\r\n"),
-    field("sum", ir.ChecksumType(ir.IntegerType(4), "crc32", ("detail", "name")), option=announced("flags", 1, 1)),
-    field("also", BYTE, option=announced("flags", 1, 1)),
+    field("sum", ir.ChecksumType(ir.IntegerType(4), "crc32", ("detail", "name"))),
     field("more", BYTE, option=ir.Option("left", 3, left=2)),
     field("most", BYTE, option=ir.Option("left", 4, left=2)),
     field("trailer", ir.OctetsType(ir.Length("fixed", 2))),
@@ -168,7 +168,8 @@ def check(package: ModuleType, class_name: str, values: dict[str, Any], frames: 
     assert twin(package, found).encode() == frames
 
 
-NOTHING = {"kind": None, "detail": None, "prefix": None, "also": None, "more": None, "most": None}
+SUM = crc32(b"a").to_bytes(4, "big")
+NOTHING = {"extra": None, "detail": None, "prefix": None, "more": None, "most": None}
 ROWS: Rows = [
     (
         # 10 0 1 0010 1 0000101 is 0x9285; 4 octets of text + 1 are 000101, and 11 the low bits.
@@ -185,19 +186,19 @@ ROWS: Rows = [
     ),
     (
         "Message2",
-        {**NOTHING, "flags": 0, "name": "a", "quiet": False, "trailer": b"xy"},
-        [b"Some\0a\r\nxy"],
+        {**NOTHING, "flags": 0, "kind": 0, "name": "a", "quiet": False, "trailer": b"xy"},
+        [b"Some\0\0a\r\n" + SUM + b"xy"],
     ),
     (
         "Message2",
-        {"flags": 0x81, "kind": -1, "detail": 9, "prefix": "me", "name": "abc", "quiet": True, "also": 4, "more": 5,
+        {"flags": 0x81, "extra": 4, "kind": -1, "detail": 9, "prefix": "me", "name": "abc", "quiet": True, "more": 5,
          "most": 6, "trailer": b"xy"},
-        [b"Some\x81\xff\x09:me abc NoReply\r\n" + crc32(b"\x09abc").to_bytes(4, "big") + b"\4\5\6xy"],
+        [b"Some\x81\4\xff\x09:me abc NoReply\r\n" + crc32(b"\x09abc").to_bytes(4, "big") + b"\5\6xy"],
     ),
     (
         "Message2",
-        {**NOTHING, "flags": 0x81, "kind": 1, "name": "abc", "quiet": False, "also": 4, "more": 5, "trailer": b"xy"},
-        [b"Some\x81\x01abc\r\n" + crc32(b"abc").to_bytes(4, "big") + b"\4\5xy"],
+        {**NOTHING, "flags": 1, "kind": 1, "name": "abc", "quiet": False, "more": 5, "trailer": b"xy"},
+        [b"Some\x01\x01abc\r\n" + crc32(b"abc").to_bytes(4, "big") + b"\5xy"],
     ),
     (
         "Message3",
@@ -229,7 +230,7 @@ def test_the_longest_tag_decides(package: ModuleType) -> None:
     ("frames", "again"),
     [
         ([b"pICKaB\1", b"yES"], [b"Pickab\1", b"Yes"]),
-        ([b"SOME\0a noreply\r\nxy"], [b"Some\0a NoReply\r\nxy"]),
+        ([b"SOME\0\0a noreply\r\n" + SUM + b"xy"], [b"Some\0\0a NoReply\r\n" + SUM + b"xy"]),
         ([b"bits" + bytes.fromhex("06a0 04")], [b"Bits" + bytes.fromhex("0680 04")]),
     ],
 )
@@ -249,11 +250,11 @@ REFUSED = [
     [b"Bits" + bytes.fromhex("0680 00")],
     [b"Bits" + bytes.fromhex("0680 0c")],
     [b"Bits" + bytes.fromhex("0690 04 00")],
-    [b"Some\0\r\nxy"],
-    [b"Some\0:me\r\nxy"],
-    [b"Some\0a\r\nx"],
-    [b"Some\0a\r\n12345xy"],
-    [b"Some\1a\r\n" + crc32(b"b").to_bytes(4, "big") + b"\0xy"],
+    [b"Some\0\0\r\n" + bytes(4) + b"xy"],
+    [b"Some\0\0:me\r\n" + SUM + b"xy"],
+    [b"Some\0\0a\r\n" + SUM + b"x"],
+    [b"Some\0\0a\r\n" + SUM + b"12xy1"],
+    [b"Some\0\0b\r\n" + SUM + b"xy"],
     [b"Linex  a\r\n\r\n\r\n\0"],
     [b"Linex\r\nk: v\r\n"],
     [b"Linex\r\n\r\nab\r\n\r\n\0"],
@@ -273,7 +274,7 @@ def test_octets_that_are_refused(package: ModuleType, frames: list[bytes]) -> No
 UNFIT = [
     (0, {"kind": 4}), (0, {"kind": 128}), (0, {"low": 4}), (0, {"low": True}), (0, {"marker": 1}),
     (0, {"sources": (1,) * 16}), (0, {"text": "x" * 63}), (0, {"profile": None}), (0, {"extension": None}),
-    (3, {"kind": None}), (3, {"kind": 1}), (3, {"flags": 1}), (3, {"flags": 0x80}), (3, {"detail": None}),
+    (3, {"kind": None}), (3, {"kind": 1}), (3, {"flags": 1}), (3, {"extra": None}), (3, {"detail": None}),
     (3, {"more": None}), (3, {"quiet": None}), (3, {"quiet": 1}), (3, {"name": ""}), (3, {"name": "A"}),
     (3, {"prefix": "a b"}), (5, {"first": ""}), (5, {"others": ("",)}), (5, {"others": ("a b",)}),
     (5, {"headers": (("a: ", "b"),)}), (5, {"headers": (("\r\na", "b"),)}), (5, {"headers": (("a", "\r\n"),)}),

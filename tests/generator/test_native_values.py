@@ -31,6 +31,7 @@ from specwire.generator.packages import package_files
 from specwire.generator.targets import choose_targets
 from tests.examples import PERCENT, examples
 from tests.generated.agreement import mutated, some_truncations
+from tests.generator import layouts
 from tests.generator.layouts import Layouts, field, message, protocol
 from tests.generator.test_native_compile import compiled, told, twin
 from tests.generator.test_values import Values
@@ -111,9 +112,9 @@ def layout() -> ir.Protocol:
 @st.composite
 def random_layouts(draw: st.DrawFn) -> ir.Protocol:
     """Ten messages of one frame with values of every kind."""
-    layouts = Layouts(draw, values=True)
+    drawn = Layouts(draw, values=True, more=True)
     tags = [f"aaa1{number:02x}" for number in range(1, 11)]
-    messages = [message(n, (ir.Frame("all", layouts.run(0, tag)),), tag) for n, tag in enumerate(tags, 1)]
+    messages = [message(n, (ir.Frame("all", drawn.run(0, tag)),), tag) for n, tag in enumerate(tags, 1)]
     return protocol(tuple(messages), ir.Selector(0, 3))
 
 
@@ -269,7 +270,7 @@ def test_both_builds_agree(package: ModuleType, data: st.DataObject) -> None:
 
 @pytest.mark.skipif(PERCENT < 100, reason="compiles for minutes: make fuzz")
 @settings(max_examples=examples(4), deadline=None, suppress_health_check=list(HealthCheck))
-@given(random_layouts(), st.data())
+@given(random_layouts() | layouts.more, st.data())
 def test_both_builds_agree_on_random_layouts(source: ir.Protocol, data: st.DataObject) -> None:
     # Each needs another name: an extension module is never unloaded.
     with built(source, f"random_values_{next(RUNS)}") as package:
