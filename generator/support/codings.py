@@ -120,7 +120,7 @@ def write_number(coding: Coding, value: Any) -> bytes:
             if not isinstance(value, bool):
                 raise NumberError("range", "False or True", describe(value))
             return int(value).to_bytes(octets, order)
-    _check_integer(coding, value)
+    check_integer(value, limits(coding), coding.members if isinstance(coding, Integer) else ())
     match coding:
         case Integer(octets=octets, order=order, signed=signed):
             return index(value).to_bytes(octets, order, signed=signed)
@@ -130,15 +130,20 @@ def write_number(coding: Coding, value: Any) -> bytes:
             return write_digits(value, base, minimum, maximum, signed)
 
 
-def _check_integer(coding: Countable, value: object) -> None:
+def check_integer(value: object, within: tuple[int, int], members: tuple[int, ...] = ()) -> None:
+    """Check that a value is an integer in the range `within`, and one of `members` unless it is empty.
+
+    Raises:
+        NumberError: it is not.
+    """
     if not isinstance(value, SupportsIndex):
         raise NumberError("range", "an integer", describe(value))
-    number, (least, most) = index(value), limits(coding)
+    number, (least, most) = index(value), within
     if not least <= number <= most:
         found = str(number) if number.bit_length() <= 128 else describe(number)
         raise NumberError("range", f"{least} to {most}", found)
-    if isinstance(coding, Integer) and coding.members and number not in coding.members:
-        raise NumberError("range", either(map(str, coding.members)), str(number))
+    if members and number not in members:
+        raise NumberError("range", either(map(str, members)), str(number))
 
 
 def describe(value: object) -> str:

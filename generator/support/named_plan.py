@@ -35,8 +35,8 @@ class NamedMessage(msgspec.Struct, frozen=True):
     """For each class of a record, its fields by their slots."""
     required_after: tuple[int, ...]
     """For each part, the minimum number of frames of the parts after it."""
-    flags: tuple[int, ops.Number, int] | None
-    """Index of the part with the flags, the operation that reads them, and their offset."""
+    flags: tuple[int, ops.Number, int | None] | None
+    """Index of the part with the flags, the operation that reads them, and their offset, None if it varies."""
 
 
 class NamedPlan(msgspec.Struct, frozen=True):
@@ -61,7 +61,8 @@ def named_plan(layout: ProtocolLayout) -> NamedPlan:
 class NamedVisitor(ops.Visitor):
     """Visitor of the operations of one message that knows the name and the rule of the field it is at.
 
-    The path is as in errors, for example ``headers[1].value``.
+    The path is as in errors, for example ``headers[1].value``. The method of an operation with
+    others inside yields their bodies; so the depth of a message never exhausts Python's stack.
     """
 
     def __init__(self, plan: NamedPlan, message: NamedMessage) -> None:
@@ -77,6 +78,31 @@ class NamedVisitor(ops.Visitor):
         """How the text in the innermost loop is split."""
         self._fields = message.fields
         self._prefix = ""
+
+    def visit(self, body: ops.Body) -> None:
+        """Perform every operation of a body, and those inside them."""
+        for _ in self.steps(iter((body,))):
+            pass
+
+    def steps(self, bodies: Iterator[ops.Body]) -> Iterator[None]:
+        """Perform every operation of bodies, and those inside them; yield after each."""
+        waiting = [bodies]
+        while waiting:
+            body = next(waiting[-1], None)
+            if body is None:
+                waiting.pop()
+            else:
+                waiting.append(self._inside(body))
+            yield
+
+    def _inside(self, body: ops.Body) -> Iterator[ops.Body]:
+        """Perform the operations of a body; yield the bodies inside them, and an empty one after each other."""
+        for op in body:
+            yield from self.operation(op) or ((),)
+
+    def fixed(self, op: ops.Fixed) -> Iterator[ops.Body]:
+        """Perform operations of fixed size."""
+        yield op.body
 
     @property
     def rule_name(self) -> str:
@@ -159,13 +185,24 @@ def _required_after(plan: ops.MessagePlan) -> tuple[int, ...]:
     return tuple(reversed(needs))
 
 
-def _flags(plan: ops.MessagePlan) -> tuple[int, ops.Number, int] | None:
+def _flags(plan: ops.MessagePlan) -> tuple[int, ops.Number, int | None] | None:
     for position, part in enumerate(plan.parts):
-        offset = 0
         for op in values(part.body):
             if isinstance(op, ops.Number) and op.flags:
-                return position, op, offset
-            offset += ops.fixed_octets(op) or 0
+                return position, op, _offset(part.body, op)
+    return None
+
+
+def _offset(body: ops.Body, wanted: ops.Op) -> int | None:
+    """Return the offset of an operation of a body; None if it varies."""
+    offset = 0
+    for op in ops.operations(body):
+        if op is wanted:
+            return offset
+        size = ops.fixed_octets(op)
+        if size is None:
+            break
+        offset += size
     return None
 
 

@@ -124,6 +124,11 @@ class Bit(msgspec.Struct, frozen=True, omit_defaults=True):
     announces: str = ""
 
 
+def is_hidden(bit: Bit) -> bool:
+    """Return whether the slot of some bits is hidden."""
+    return bit.constant is not None or bit.spare or bool(bit.counts or bit.announces)
+
+
 class Number(msgspec.Struct, frozen=True, tag="number", tag_field="op", omit_defaults=True):
     """Number, written as `coding` says.
 
@@ -248,6 +253,10 @@ class When(msgspec.Struct, frozen=True, omit_defaults=True):
     slot: str = ""
     mask: int = 0
     values: tuple[int, ...] = ()
+
+    def fits(self, number: int) -> bool:
+        """Return whether the condition holds for the number in its slot."""
+        return (number & self.mask if self.mask else number) in self.values
 
 
 LEFT = When("left")
@@ -403,9 +412,14 @@ class Visitor:
         for op in body:
             self.operation(op)
 
-    def operation(self, op: Op) -> None:
-        """Call the method of one operation; it has the name of the operation's tag."""
-        getattr(self, _METHODS[type(op)])(op)
+    def operation(self, op: Op) -> Iterator[Body] | None:
+        """Call the method of one operation; it has the name of the operation's tag.
+
+        A method of an operation with others inside may return their bodies instead of visiting
+        them, if `visit` performs these.
+        """
+        inside: Iterator[Body] | None = getattr(self, _METHODS[type(op)])(op)
+        return inside
 
     def expect(self, op: Expect) -> None:
         """Constant octets."""
@@ -431,27 +445,27 @@ class Visitor:
         """Octets without meaning."""
         raise NotImplementedError
 
-    def loop(self, op: Loop) -> None:
+    def loop(self, op: Loop) -> Iterator[Body] | None:
         """Many values."""
         raise NotImplementedError
 
-    def nest(self, op: Nest) -> None:
+    def nest(self, op: Nest) -> Iterator[Body] | None:
         """A record."""
         raise NotImplementedError
 
-    def choose(self, op: Choose) -> None:
+    def choose(self, op: Choose) -> Iterator[Body] | None:
         """One of several records."""
         raise NotImplementedError
 
-    def optional(self, op: Optional) -> None:
-        """A value that the end of the octets may omit."""
+    def optional(self, op: Optional) -> Iterator[Body] | None:
+        """Values that a condition may omit."""
         raise NotImplementedError
 
-    def sized(self, op: Sized) -> None:
+    def sized(self, op: Sized) -> Iterator[Body] | None:
         """A number of octets, and the octets."""
         raise NotImplementedError
 
-    def region(self, op: Region) -> None:
+    def region(self, op: Region) -> Iterator[Body] | None:
         """Octets that an earlier number counts."""
         raise NotImplementedError
 
@@ -463,7 +477,7 @@ class Visitor:
         """A checksum."""
         raise NotImplementedError
 
-    def fixed(self, op: Fixed) -> None:
+    def fixed(self, op: Fixed) -> Iterator[Body] | None:
         """Operations of fixed size; by default one after the other."""
         self.visit(op.body)
 

@@ -1,17 +1,18 @@
 """Check of the octets of a message, operation by operation: the slow path of decoding.
 
 A `Reader` performs the operations of the plan on frames and raises the first fault, with its field,
-frame and octet. It keeps no values except the numbers that say how long something is. It never
-allocates memory by a number that the peer sent. Records do not contain themselves, so its depth is
-bounded by the grammar, not by the octets.
+frame and octet. It keeps no values except numbers, which say how long or whether something is. It
+never allocates memory by a number that the peer sent. Records that contain each other need no
+stack, and the plan limits their number.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import count, takewhile
 from typing import NoReturn
 
@@ -21,7 +22,15 @@ from specwire.generated.codings import NumberError, most_octets, read_number
 from specwire.generated.errors import DecodeError, Kind
 from specwire.generated.layout import Field
 from specwire.generated.named_plan import NamedMessage, NamedPlan, NamedVisitor
-from specwire.generated.words import number_of, octets_word, one_of, show
+from specwire.generated.words import (
+    allowed_characters,
+    depth_words,
+    either,
+    number_of,
+    octets_word,
+    one_of,
+    show,
+)
 
 
 @dataclass(slots=True)
@@ -35,7 +44,7 @@ class _Run:
     bounded: bool = True
     """It extends exactly to the end of the octets."""
     numbers: dict[str, tuple[int, int, int]] = field(default_factory=dict)
-    """Slot -> the number in it, its offset, and the offset after it."""
+    """Slot -> the number in it, its offset, and the offset after it; for bits, those of their integer."""
     marks: dict[str, int] = field(default_factory=dict)
 
 
@@ -52,6 +61,8 @@ class Reader(NamedVisitor):
         """Offset in the frame."""
         self.end = 0
         """Offset in the frame at which the innermost run ends."""
+        self._depth = 0
+        """Number of records that contain this position."""
         self._divided: int | None = None
         """In a text with a name and a value: offset of the octet between them."""
         self._run = _Run()
@@ -94,6 +105,19 @@ class Reader(NamedVisitor):
         """Return the next `octets` octets without moving, fewer if the run ends earlier."""
         return self.frame[self.at : min(self.at + octets, self.end)]
 
+    def begins(self, octets: bytes, *, folded: bool = False) -> bool:
+        """Return whether the next octets are `octets`; if `folded`, with letters in either case."""
+        found = self.frame[self.at : min(self.at + len(octets), self.end)]
+        return found.lower() == octets.lower() if folded else found == octets
+
+    def number_in(self, body: ops.Body, slot: str) -> tuple[int, int]:
+        """Return the number in a slot of the current frame, and its offset, after checking what is before it."""
+        for _ in self.steps(iter((body,))):
+            if slot in self._run.numbers:
+                break
+        number, start, _ = self._run.numbers[slot]
+        return number, start
+
     def refuse(self, kind: Kind, expected: str, found: str, at: int | None) -> NoReturn:
         """Raise DecodeError for a fault at offset `at` of the frame; None if no octet is at fault."""
         path = self.path
@@ -110,7 +134,7 @@ class Reader(NamedVisitor):
     def whole(self, op: ops.Expect) -> None:
         """Check octets that must be all of the frame."""
         self.peek(len(op.octets))
-        if self.frame != op.octets:
+        if len(self.frame) != len(op.octets) or not self.begins(op.octets, folded=op.folded):
             self.refuse("constant", op.words, show(self.frame), 0)
         self.at = self.end
 
@@ -126,8 +150,8 @@ class Reader(NamedVisitor):
         self.enter(op.slot)
         size = len(op.octets)
         found = self.peek(size)
-        if found != op.octets:
-            if len(found) < size and op.octets.startswith(found):
+        if not self.begins(op.octets, folded=op.folded):
+            if len(found) < size and self.begins(op.octets[: len(found)], folded=op.folded):
                 self.refuse("length", octets_word(size), str(len(found)), self.at)
             self.refuse("constant", *_unlike(op, found), self.at)
         self.at += size
@@ -137,7 +161,7 @@ class Reader(NamedVisitor):
         self.enter(op.slot)
         options = [option.encode() for option in op.options]
         found = self.peek(self.left)
-        if found not in options:
+        if not any(len(option) == self.left and self.begins(option, folded=op.folded) for option in options):
             self.refuse("constant", one_of(options), show(found), self.at)
         self.at = self.end
 
@@ -156,6 +180,17 @@ class Reader(NamedVisitor):
             self.refuse(error.kind, error.expected, error.found, start)
         self.at += size
         self._run.numbers[op.slot] = value, start, self.at
+        for bit in op.bits:
+            self._bit(bit, value >> bit.shift & (1 << bit.width) - 1, start)
+
+    def _bit(self, bit: ops.Bit, value: int, start: int) -> None:
+        """Check some bits of the integer at offset `start`, and keep their number."""
+        self.enter(bit.slot)
+        if bit.constant not in (None, value):
+            self.refuse("constant", str(bit.constant), str(value), start)
+        if bit.members and value not in bit.members:
+            self.refuse("range", either(map(str, bit.members)), str(value), start)
+        self._run.numbers[bit.slot] = value, start, self.at
 
     def _count(self, slot: str, plus: int) -> tuple[int, int]:
         """Return the number of octets or items that a hidden number says, and its offset."""
@@ -208,12 +243,22 @@ class Reader(NamedVisitor):
                     self.refuse("length", least, str(self.left), self.at)
                 return self.take(self.left - extent.octets)
             case "until":
-                start, raw = self.at, self.take(self.left)
-                size = raw.find(extent.until)
-                if size < 0:
-                    self.refuse("text", f"{show(extent.until)} behind it", show(raw), start)
-                self.at = start + size
-                return raw[:size]
+                end = self.frame.find(extent.until, self.at, self.end)
+                if end < 0:
+                    self.refuse(
+                        "text", f"{show(extent.until)} behind it", show(self.peek(self.left)), self.at
+                    )
+                return self.take(end - self.at)
+            case "run":
+                return self._octets_among(extent.among, extent.octets)
+
+    def _octets_among(self, among: bytes, least: int) -> bytes:
+        """Return the longest run of the octets `among`, at least `least` of them."""
+        run = _run_of(among).match(self.frame, self.at, self.end)
+        found = self.take(len(run[0]) if run else 0)
+        if len(found) < least:
+            self.refuse("text", allowed_characters(self.rule_name), show(self.peek(1)), self.at)
+        return found
 
     def _text(self, op: ops.TakeText, raw: bytes, at: int) -> None:
         """Check the octets of a text, which begin at octet `at`."""
@@ -231,7 +276,7 @@ class Reader(NamedVisitor):
             fits = re.match(op.pattern, raw, re.DOTALL)
             good = fits.end() if fits else 0
             wrong = raw[good : good + 1] if fits else raw
-            self.refuse("text", f"characters that the rule {self.rule_name} allows", show(wrong), at + good)
+            self.refuse("text", allowed_characters(self.rule_name), show(wrong), at + good)
 
     def _utf8(self, raw: bytes, at: int) -> None:
         try:
@@ -256,11 +301,11 @@ class Reader(NamedVisitor):
 
     # Values with values inside
 
-    def loop(self, op: ops.Loop) -> None:
-        """Check items: as many as a number says, or up to the end of the run."""
+    def loop(self, op: ops.Loop) -> Iterator[ops.Body]:
+        """Check items: as many as a number says, or up to the end of the run, or of the loop."""
         self.enter(op.slot)
         start = self.at
-        numbers: Iterable[int] = takewhile(lambda _: self.left, count())
+        numbers: Iterable[int] = takewhile(lambda _: self._more(op.until), count())
         if op.count:
             items, start = self._count(op.count, op.plus)
             # Each item has at least one octet.
@@ -272,47 +317,69 @@ class Reader(NamedVisitor):
             numbers = range(items)
         found = 0
         for _ in self.items(op, numbers):
-            self.visit(op.body)
+            yield op.body
             found += 1
         self._check_minimum(op, found, start)
+
+    def _more(self, until: bytes) -> bool:
+        """Return whether octets are left, and the next ones are not `until`."""
+        return self.left > 0 and not (until and self.begins(until))
 
     def _check_minimum(self, op: ops.Loop, number: int, at: int) -> None:
         if number < op.minimum:
             self.refuse("count", f"at least {op.minimum}", str(number), at)
 
-    def nest(self, op: ops.Nest) -> None:
+    def nest(self, op: ops.Nest) -> Iterator[ops.Body]:
         """Check a record."""
         self.enter(op.slot)
-        self._record(op.record)
+        yield from self._record(op.record)
 
-    def choose(self, op: ops.Choose) -> None:
+    def choose(self, op: ops.Choose) -> Iterator[ops.Body]:
         """Check the record that begins here."""
         self.enter(op.slot)
         for tag, record in op.options:
-            if self.peek(len(tag)) == tag:
-                self._record(record)
+            if self._is_tag(tag, folded=op.folded):
+                yield from self._record(record)
                 return
-        self._refuse_tag([tag for tag, _ in op.options], "tag")
+        self._refuse_tag([tag for tag, _ in op.options], "tag", folded=op.folded)
 
-    def _record(self, class_name: str) -> None:
+    def _is_tag(self, tag: bytes, *, folded: bool = False) -> bool:
+        found = self.peek(len(tag))
+        return (found.lower() if folded else found) == tag
+
+    def _record(self, class_name: str) -> Iterator[ops.Body]:
         """Check the operations of a record; it ends where its size says."""
+        deepest = self.plan.layout.max_depth
+        if deepest and self._depth == deepest:
+            self.refuse("limit", depth_words(deepest), "more", self.at)
         record = self.plan.records[class_name]
         end, outer, run = self.end, self._run, _Run(self.at, nested=True, bounded=False)
         with self.inside(class_name):
             self._run = run
-            self.visit(record.body)
+            self._depth += 1
+            yield record.body
+            self._depth -= 1
         if run.bounded and self.left:
             self.rule = record.rule
             expected = f"the end of {self.path}"
             self.refuse("trailing", expected, number_of(self.left, "more octet"), self.at)
         self.end, self._run = end, outer
 
-    def optional(self, op: ops.Optional) -> None:
-        """Check operations unless the run ends before them."""
-        if self.left:
-            self.visit(op.body)
+    def optional(self, op: ops.Optional) -> Iterator[ops.Body]:
+        """Check operations if their condition holds."""
+        if self._holds(op.when):
+            yield op.body
 
-    def sized(self, op: ops.Sized) -> None:
+    def _holds(self, when: ops.When) -> bool:
+        match when.kind:
+            case "left":
+                return self.left > when.left
+            case "octets":
+                return self.begins(when.octets, folded=when.folded)
+            case "number":
+                return when.slot in self._run.numbers and when.fits(self._run.numbers[when.slot][0])
+
+    def sized(self, op: ops.Sized) -> Iterator[ops.Body]:
         """Check a size, then the operations that it counts."""
         self.enter(op.slot)
         start, size = self._size(op)
@@ -322,23 +389,23 @@ class Reader(NamedVisitor):
         if run.bounded and size != left:
             self.refuse("length", f"{left}, the number of octets behind it", str(size), start)
         run.start, self.end, run.bounded = self.at, self.at + size, True
-        self.visit(op.body)
+        yield op.body
 
     def _size(self, op: ops.Sized) -> tuple[int, int]:
         """Return the offset of the integer of a size, and its value."""
         # A form without a tag must not begin like any other form.
         for tag, octets in sorted(op.forms, key=lambda form: not form[0]):
-            if self.peek(len(tag)) == tag:
+            if self._is_tag(tag):
                 self.at += len(tag)
                 return self.at, int.from_bytes(self.take(octets), "big")
         self._refuse_tag([tag for tag, _ in op.forms], "constant")
 
-    def _refuse_tag(self, tags: Sequence[bytes], kind: Kind) -> NoReturn:
+    def _refuse_tag(self, tags: Sequence[bytes], kind: Kind, *, folded: bool = False) -> NoReturn:
         found = self.peek(max(map(len, tags)))
-        cut = any(tag.startswith(found) for tag in tags)
+        cut = any(tag.startswith(found.lower() if folded else found) for tag in tags)
         self.refuse("length" if cut else kind, one_of(tags), show(found), self.at)
 
-    def region(self, op: ops.Region) -> None:
+    def region(self, op: ops.Region) -> Iterator[ops.Body]:
         """Check operations that fill as many octets as a number says."""
         count, start = self._count(op.count, op.plus)
         if count > self.left:
@@ -348,7 +415,7 @@ class Reader(NamedVisitor):
         run, end = self._run, self.at + count
         outer = run.start, self.end, run.bounded
         run.start, self.end, run.bounded = self.at, end, True
-        self.visit(op.body)
+        yield op.body
         if self.at < end:
             self.enter(op.count)
             expected = f"the end of the octets that {self.path} counts"
@@ -371,6 +438,12 @@ class Reader(NamedVisitor):
             self.enter(op.slot)
             digits = 2 * (end - start)
             self.refuse("checksum", f"0x{right:0{digits}x}", f"0x{found:0{digits}x}", start)
+
+
+@lru_cache(maxsize=64)
+def _run_of(among: bytes) -> re.Pattern[bytes]:
+    """Return the expression of octets that are all in `among`."""
+    return re.compile(b"[" + b"".join(b"\\x%02x" % octet for octet in among) + b"]*")
 
 
 def _unlike(op: ops.Expect, found: bytes) -> tuple[str, str]:

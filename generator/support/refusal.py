@@ -21,7 +21,7 @@ from specwire.generated.named_plan import named_plan
 from specwire.generated.octets import as_frames
 from specwire.generated.reader import Reader
 from specwire.generated.selection import find_message
-from specwire.generated.words import either, frames_word
+from specwire.generated.words import either, frames_word, show
 
 
 def explain_decode(
@@ -99,8 +99,7 @@ class _Pass:
         if header and last and reader.index < len(self.frames) - 1:
             self._refuse_surplus(reader.index + 1)
         if reader.index >= len(self.frames) - (header and not last):
-            what = "a frame with" if isinstance(part, ops.OneFrame) else "an empty frame that ends"
-            reader.refuse("frames", f"{what} {reader.path}", frames_word(self.frames), None)
+            self._refuse_missing(part)
         if isinstance(part, ops.OneFrame):
             self._frame(part)
         else:
@@ -111,14 +110,26 @@ class _Pass:
         self.reader.move(None, "")
         self.reader.refuse("frames", frames_word(self.frames[:wanted]), str(len(self.frames)), None)
 
+    def _refuse_missing(self, part: ops.Part) -> NoReturn:
+        """Raise for a frame that is missing: the only one of a part, or the one that ends a stack."""
+        what = "a frame with"
+        if isinstance(part, ops.ManyFrames):
+            what = (
+                f"a frame {show(part.delimiter)} that ends" if part.delimiter else "an empty frame that ends"
+            )
+        self.reader.refuse("frames", f"{what} {self.reader.path}", frames_word(self.frames), None)
+
     def _stack(self, part: ops.ManyFrames) -> None:
-        reader = self.reader
-        if b"" not in self.frames[reader.index :]:
-            expected = f"an empty frame that ends {reader.path}"
-            reader.index = len(self.frames)
-            reader.refuse("frames", expected, frames_word(self.frames), None)
-        for number in range(self.frames.index(b"", reader.index) - reader.index):
+        for number in range(self._stack_end(part) - self.reader.index):
             self._element(part, number)
+
+    def _stack_end(self, part: ops.ManyFrames) -> int:
+        """Return the index of the frame that ends a stack."""
+        start = self.reader.index
+        if part.delimiter not in self.frames[start:]:
+            self.reader.index = len(self.frames)
+            self._refuse_missing(part)
+        return self.frames.index(part.delimiter, start)
 
     def _element(self, part: ops.ManyFrames, number: int) -> None:
         reader = self.reader
@@ -126,9 +137,10 @@ class _Pass:
         reader.open(field, f"{field.name}[{number}]")
         self._body(part.body)
         reader.ends()
-        if part.delimited and _is_nothing(part.body, reader.frame):
-            # Without NUL, the frame would be the empty one that ends the stack.
-            reader.refuse("length", "text before the NUL", "none", 0)
+        if part.delimiter is not None and ends_stack(part, reader.frame):
+            # Without NUL, the frame would be the one that ends the stack.
+            expected = f"text other than {show(part.delimiter)}" if part.delimiter else "text before the NUL"
+            reader.refuse("length", expected, show(part.delimiter) if part.delimiter else "none", 0)
         reader.index += 1
 
     def _frame(self, part: ops.OneFrame) -> None:
@@ -159,18 +171,36 @@ class _Pass:
         if reader.message.flags is None:
             return None
         position, op, offset = reader.message.flags
-        # Flags at the end of a message are counted from its end: they determine how many frames
-        # precede.
-        last = position == len(self.parts) - 1
-        reader.index = len(self.frames) - 1 if last else position
+        part = self.parts[position]
+        reader.index = self._frame_of(position)
         field = reader.message.fields[op.slot]
+        reader.move(field, field.name)
+        if reader.index >= len(self.frames):
+            self._refuse_missing(part)
         reader.open(field, field.name)
-        reader.at = offset
-        assert isinstance(op.coding, Integer)
-        flags = int.from_bytes(reader.take(op.coding.octets), op.coding.order)
+        if offset is None:
+            flags, offset = reader.number_in(part.body, op.slot)
+            reader.move(field, field.name)
+        else:
+            reader.at = offset
+            assert isinstance(op.coding, Integer)
+            flags = int.from_bytes(reader.take(op.coding.octets), op.coding.order)
         self._check_flags(flags, offset)
         reader.index = 0
         return flags
+
+    def _frame_of(self, position: int) -> int:
+        """Return the index of the frame of the part with the flags, which is the last or always in one place."""
+        # Flags at the end of a message are counted from its end: they determine how many frames
+        # precede.
+        if position == len(self.parts) - 1:
+            return len(self.frames) - 1
+        for part, title in zip(self.parts[:position], self.reader.message.titles, strict=False):
+            self.reader.move(*title)
+            if isinstance(part, ops.ManyFrames):
+                self.reader.index = self._stack_end(part)
+            self.reader.index += 1
+        return self.reader.index
 
     def _check_flags(self, flags: int, offset: int) -> None:
         """Check for bits of parts that the message lacks, and for incomplete combinations of bits."""
@@ -195,6 +225,7 @@ class _Pass:
         self.reader.refuse("range", expected, f"0x{found:02x}", offset)
 
 
-def _is_nothing(body: ops.Body, frame: bytes) -> bool:
-    """Return whether a frame of a stack holds at most the NUL that ends a text."""
-    return frame == b"\0" and any(isinstance(op, ops.TakeText) and op.terminated for op in body)
+def ends_stack(part: ops.ManyFrames, frame: bytes) -> bool:
+    """Return whether a frame is the delimiter of a stack, or would be without the NUL after a text."""
+    terminated = any(isinstance(op, ops.TakeText) and op.terminated for op in part.body)
+    return frame == part.delimiter or (terminated and frame == b"%b\0" % part.delimiter)

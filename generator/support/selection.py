@@ -44,11 +44,17 @@ def _class_of(plan: NamedPlan, frames: list[bytes], sender: str | None) -> str:
             raise explain_shape(layout, frames, sender) from None
     if any(message.patterns for message in layout.messages):
         return _find_pattern(plan, frames).class_name
-    pieces = tuple(_frame_at(frames, index, octets) for index, octets in layout.selectors)
+    comparable = _comparable(layout, frames)
+    pieces = tuple(_frame_at(comparable, index, octets) for index, octets in layout.selectors)
     for message in layout.messages:
         if pieces in message.tags:
             return message.class_name
     raise _unknown(plan, frames)
+
+
+def _comparable(layout: ProtocolLayout, frames: list[bytes]) -> list[bytes]:
+    """Return frames with letters in lower case if the protocol compares them so."""
+    return [frame.lower() for frame in frames] if layout.folded else frames
 
 
 # Patterns
@@ -56,6 +62,7 @@ def _class_of(plan: NamedPlan, frames: list[bytes], sender: str | None) -> str:
 
 def match_pattern(layout: ProtocolLayout, octets: bytes) -> tuple[MessageLayout, str] | None:
     """Return the message with the longest pattern that matches `octets`, and the pattern, or None."""
+    (octets,) = _comparable(layout, [octets])
     fitting = [
         (message, pattern)
         for message in layout.messages
@@ -87,8 +94,9 @@ def _find_pattern(plan: NamedPlan, frames: list[bytes]) -> MessageLayout:
 def _explain_pattern(plan: NamedPlan, frame: bytes) -> DecodeError:
     """Return the error for a first frame that matches no pattern: where the nearest patterns fail."""
     rows = [(message, pattern) for message in plan.messages.values() for pattern in message.layout.patterns]
-    at = max(_fitting(pattern, frame) for _, pattern in rows)
-    nearest = [(message, pattern) for message, pattern in rows if _fitting(pattern, frame) == at]
+    (octets,) = _comparable(plan.layout, [frame])
+    at = max(_fitting(pattern, octets) for _, pattern in rows)
+    nearest = [(message, pattern) for message, pattern in rows if _fitting(pattern, octets) == at]
     field, start, size = _field_at(*nearest[0], at)
     options = tuple(dict.fromkeys(_word(pattern, start) for _, pattern in nearest))
     expected, found = one_of(options), show(frame[start : start + max(map(len, options))])
@@ -152,8 +160,17 @@ class _Tag(msgspec.Struct, frozen=True):
     frame: int
     offset: int
     spellings: tuple[bytes, ...]
+    folded: bool
+    """Letters are read in either case."""
     whole: bool
     """The constant fills its frame."""
+
+    def fits(self, frames: list[bytes], spellings: tuple[bytes, ...]) -> bool:
+        """Return whether one of `spellings` is at its position."""
+        found = self.found(frames)
+        if found is None or not self.folded:
+            return found in spellings
+        return found.lower() in [spelling.lower() for spelling in spellings]
 
     def found(self, frames: list[bytes]) -> bytes | None:
         """Return the octets at its position, None if the frame is missing."""
@@ -175,8 +192,7 @@ def _unknown(plan: NamedPlan, frames: list[bytes]) -> DecodeError:
     rows = list(zip(*(list(_tags(layout, message)) for message in plan.messages.values()), strict=False))
     for number, row in enumerate(rows):
         options = tuple(dict.fromkeys(option for tag in row for option in tag.spellings))
-        found = row[0].found(frames)
-        if found not in options:
+        if not row[0].fits(frames, options):
             # The last tag is the message number; those before it identify the protocol.
             return _no_such_tag(layout, frames, row[0], options, number == len(rows) - 1)
     *tags, last = [row[0] for row in rows]
@@ -215,7 +231,7 @@ def _tags(layout: ProtocolLayout, message: NamedMessage) -> Iterator[_Tag]:
             options = _spellings(op)
             if not options or (octets is not None and offset >= octets):
                 break
-            yield _Tag(message.fields[op.slot], index, offset, options, octets is None)
+            yield _Tag(message.fields[op.slot], index, offset, options, layout.folded, octets is None)
             offset += len(options[0])
 
 

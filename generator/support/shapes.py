@@ -29,7 +29,7 @@ def class_of(layout: ProtocolLayout, frames: Sequence[bytes], sender: str | None
     """
     is_role = sender in layout.roles
     for class_name, shape in layout.shapes:
-        if fits(shape, frames):
+        if fits(shape, frames, folded=layout.folded):
             if shape.needs_sender and sender is None:
                 break
             if sender in shape.senders or not (shape.needs_sender or (shape.senders and is_role)):
@@ -43,11 +43,12 @@ def explain_shape(layout: ProtocolLayout, frames: Sequence[bytes], sender: str |
     if fitting:
         expected = " or ".join(f"{' or '.join(senders)} for {name}" for name, senders in fitting)
         return _error(layout, "tag", 0, f"a sender: {expected}", "none" if sender is None else repr(sender))
-    good = {name: _good(shape, frames) for name, shape in layout.shapes}
+    comparable = [frame.lower() for frame in frames] if layout.folded else frames
+    good = {name: _good(shape, comparable) for name, shape in layout.shapes}
     index = max(good.values())
     nearest = [shape for name, shape in layout.shapes if good[name] == index]
     options = [shape.frames[index] for shape in nearest if index < len(shape.frames)]
-    if index < len(frames) and options and not any(_begins(*head, frames[index]) for head in options):
+    if index < len(frames) and options and not any(_begins(*head, comparable[index]) for head in options):
         words = one_of(tuple(dict.fromkeys(_constants(octets) for octets, _ in options)))
         return _error(layout, "tag", index, words, show(frames[index]))
     counts = sorted({shape.least for shape in nearest})
@@ -61,7 +62,7 @@ def _sent(layout: ProtocolLayout, frames: Sequence[bytes]) -> Iterator[tuple[str
     known: set[str] = set()
     for class_name, shape in layout.shapes:
         senders = [sender for sender in shape.senders if sender not in known]
-        if senders and fits(shape, frames):
+        if senders and fits(shape, frames, folded=layout.folded):
             known.update(senders)
             yield class_name, senders
 
@@ -73,11 +74,13 @@ def _error(layout: ProtocolLayout, kind: Kind, frame: int | None, expected: str,
     )  # fmt: skip
 
 
-def fits(shape: Shape, frames: Sequence[bytes]) -> bool:
-    """Return whether frames match a shape, whoever sent them."""
+def fits(shape: Shape, frames: Sequence[bytes], *, folded: bool = False) -> bool:
+    """Return whether frames match a shape, whoever sent them; if `folded`, with letters in either case."""
     count = len(frames)
     if count < shape.least or (shape.most is not None and count > shape.most):
         return False
+    if folded:
+        frames = [frame.lower() for frame in frames[: len(shape.frames)]]
     return _good(shape, frames) == len(shape.frames)
 
 

@@ -10,16 +10,17 @@ Besides values that do not fit their fields (see `specwire.generated.writer`) it
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from operator import index
 from typing import NoReturn, SupportsIndex
 
 from specwire.generated.codings import describe
 from specwire.generated.errors import DecodeError, EncodeError
-from specwire.generated.layout import Field, ProtocolLayout
+from specwire.generated.layout import Field, Frame, ProtocolLayout, Rest, Shape, Stack
 from specwire.generated.messages import Message
 from specwire.generated.named_plan import NamedMessage, NamedPlan, named_plan, values
-from specwire.generated.plan import ManyFrames, Number, OneFrame, Part
-from specwire.generated.refusal import check_letter
+from specwire.generated.plan import ManyFrames, Number, OneFrame
+from specwire.generated.refusal import check_letter, ends_stack
 from specwire.generated.selection import match_pattern, pattern_octets
 from specwire.generated.shapes import class_of, fits
 from specwire.generated.words import show
@@ -70,8 +71,8 @@ class _Check:
         """Check every field; raise EncodeError at the first that does not fit."""
         self._one_reading()
         absent = False
-        for part in self.named.parts:
-            field = self._first(part)
+        for part, laid in zip(self.named.parts, self.named.layout.parts, strict=True):
+            field = _first(laid)
             value = getattr(self.instance, field.attribute) if field else None
             if field and part.presence.kind != "always" and value is None:
                 absent = absent or part.presence.kind == "counted"
@@ -88,18 +89,12 @@ class _Check:
         if self.layout.shapes:
             self._own_shape()
 
-    def _first(self, part: Part) -> Field | None:
-        """Return the first field of a part that has an attribute."""
-        slots = [part.slot] if isinstance(part, ManyFrames) else [op.slot for op in values(part.body)]
-        fields = (self.named.fields[slot.removesuffix("#")] for slot in slots)
-        return next((field for field in fields if not field.implied), None)
-
     def _one_reading(self) -> None:
         """Raise if two parts that are readings of one frame are both present."""
         groups: dict[int, list[Field]] = {}
-        for part in self.named.parts:
-            if isinstance(part, OneFrame) and part.presence.kind == "announced":
-                field = self._first(part)
+        for part in self.named.layout.parts:
+            if isinstance(part, Frame) and part.presence.kind == "announced":
+                field = _first(part)
                 if field and getattr(self.instance, field.attribute) is not None:
                     groups.setdefault(part.presence.mask, []).append(field)
         for fields in groups.values():
@@ -125,11 +120,16 @@ class _Check:
         writer.move(field, field.name)
         for number, element in enumerate(writer.sequence(getattr(self.instance, field.attribute))):
             writer.move(field, f"{field.name}[{number}]")
-            if part.delimited and not element and isinstance(element, str | bytes):
+            if part.delimiter == b"" and isinstance(element, str | bytes) and not element:
                 writer.refuse("length", "at least 1 octet: an empty frame ends the stack", "0 octets")
-            self.frames.append([(field, writer.item(part.body, element))])
-        if part.delimited:
-            self.frames.append([(field, b"")])
+            octets = writer.item(part.body, element)
+            if part.delimiter is not None and ends_stack(part, octets):
+                writer.move(field, f"{field.name}[{number}]")
+                expected = f"octets other than {show(part.delimiter)}, which end the stack"
+                writer.refuse("text", expected, show(part.delimiter))
+            self.frames.append([(field, octets)])
+        if part.delimiter is not None:
+            self.frames.append([(field, part.delimiter)])
 
     def _own_pattern(self) -> None:
         """Raise if the octets match a longer pattern of another message."""
@@ -154,10 +154,8 @@ class _Check:
         try:
             found = class_of(self.layout, frames, sender)
         except LookupError:
-            found = next((name for name, shape in self.layout.shapes if fits(shape, frames)), "")
-        heads = next(
-            (shape.frames for name, shape in self.layout.shapes if name == found and fits(shape, frames)), ()
-        )
+            found = next((name for name, shape in self._fitting(frames)), "")
+        heads = next((shape.frames for name, shape in self._fitting(frames) if name == found), ())
         if found == self.named.layout.class_name:
             return
         for (octets, whole), pieces in zip(heads, self.frames, strict=False):
@@ -165,9 +163,21 @@ class _Check:
                 if not field.implied and (octets or whole):
                     self._refuse_look(field, piece, found)
 
+    def _fitting(self, frames: list[bytes]) -> Iterator[tuple[str, Shape]]:
+        """Yield the shapes that frames match, and their classes."""
+        for name, shape in self.layout.shapes:
+            if fits(shape, frames, folded=self.layout.folded):
+                yield name, shape
+
     def _refuse_look(self, field: Field, piece: bytes, other: str) -> NoReturn:
         self.writer.move(field, field.name)
         self.writer.refuse("tag", f"what does not make it {other}", show(piece))
+
+
+def _first(part: Frame | Stack | Rest) -> Field | None:
+    """Return the first field of a part that has an attribute."""
+    fields = part.fields if isinstance(part, Frame) else (part.field,)
+    return next((field for field in fields if not field.implied), None)
 
 
 def _octets(pieces: Pieces) -> bytes:

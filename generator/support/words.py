@@ -31,6 +31,16 @@ def either(words: Iterable[str]) -> str:
     return f"{', '.join(several)} or {last}" if several else last
 
 
+def allowed_characters(rule: str) -> str:
+    """Return what a text of a rule may have."""
+    return f"characters that the rule {rule} allows"
+
+
+def depth_words(deepest: int) -> str:
+    """Return how many records may contain each other."""
+    return f"at most {deepest} values inside each other"
+
+
 def show(octets: bytes) -> str:
     """Return octets in readable form, shortened: quoted if they are text, else hexadecimal."""
     if not octets:

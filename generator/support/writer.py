@@ -4,7 +4,8 @@ A value is refused in two cases:
 
 - It has no octets: wrong type, out of range, too long for the number that says its length.
 - Its octets would decode to something else: a NUL in a NUL-terminated text, ``=`` in a name that
-  ``=`` ends, padding at the end of a padded text, a value after an omitted one.
+  ``=`` ends, padding at the end of a padded text, a value after an omitted one, a value that is
+  absent although a number says that it is present.
 
 Numbers that follow from other octets (lengths, counts, sizes, checksums) are written when those are known.
 """
@@ -14,17 +15,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from operator import index
 from typing import Any, NoReturn
 from uuid import UUID
 
 from specwire.generated import plan as ops
 from specwire.generated.checksums import compute_checksum
-from specwire.generated.codings import Countable, NumberError, describe, limits, write_number
+from specwire.generated.codings import (
+    Countable,
+    NumberError,
+    check_integer,
+    describe,
+    limits,
+    write_number,
+)
 from specwire.generated.errors import EncodeError, Kind
-from specwire.generated.layout import Coding, Field
+from specwire.generated.layout import Boolean, Coding, Field, Integer, Order
 from specwire.generated.named_plan import NamedMessage, NamedPlan, NamedVisitor
-from specwire.generated.plan import ITEM, NAME, VALUE, coded_octets
-from specwire.generated.words import either, octets_word, show
+from specwire.generated.plan import ITEM, NAME, VALUE, coded_octets, is_hidden
+from specwire.generated.words import allowed_characters, depth_words, either, octets_word, show
 
 Pieces = list[tuple[Field, bytes]]
 """Fields of a run, each with its octets."""
@@ -39,8 +48,14 @@ class _Run:
     """Slots, each with its octets."""
     start: int = 0
     """Index of the first piece of the innermost body."""
-    open: dict[str, tuple[int, ops.Number]] = field(default_factory=dict)
-    """Hidden slot -> index of its piece, whose octets are not known yet, and its operation."""
+    open: dict[str, tuple[int, ops.Number | ops.Bit]] = field(default_factory=dict)
+    """Hidden slot -> index of its piece, whose octets are not known yet, and its operation or bits."""
+    orders: dict[int, Order] = field(default_factory=dict)
+    """Index of the piece of an integer made of bits -> order of its octets."""
+    numbers: dict[str, int] = field(default_factory=dict)
+    """Slot -> the integer that is written."""
+    options: dict[str, ops.Optional] = field(default_factory=dict)
+    """Slot -> the operations that may be omitted with its value."""
     marks: dict[str, int] = field(default_factory=dict)
     """Mark -> index of the next piece."""
     checks: list[ops.Verify] = field(default_factory=list)
@@ -56,6 +71,8 @@ class Writer(NamedVisitor):
         super().__init__(plan, message)
         self.home = home
         self.strict = strict
+        self._depth = 0
+        """Number of records that contain this position."""
         self._run = _Run(None)
 
     def refuse(self, kind: Kind, expected: str, found: str) -> NoReturn:
@@ -72,10 +89,10 @@ class Writer(NamedVisitor):
         Raises:
             EncodeError: a value does not fit.
         """
-        pieces = self._written(body, _Run(owner))
+        run = self._written(body, owner)
         return [
             (self.message.fields[slot], _joined(group))
-            for slot, group in groupby(pieces, lambda piece: piece[0].removesuffix("#"))
+            for slot, group in groupby(run.pieces, lambda piece: piece[0].removesuffix("#"))
         ]
 
     def item(self, body: ops.Body, value: object) -> bytes:
@@ -84,7 +101,7 @@ class Writer(NamedVisitor):
         Raises:
             EncodeError: the value does not fit.
         """
-        return _joined(self._written(body, _Run(value)))
+        return _joined(self._written(body, value).pieces)
 
     def sequence(self, value: object) -> tuple[Any, ...]:
         """Return a value that must be a tuple."""
@@ -92,24 +109,43 @@ class Writer(NamedVisitor):
             self.refuse("count", "a tuple", describe(value))
         return value
 
-    def _written(self, body: ops.Body, run: _Run) -> list[tuple[str, bytes]]:
+    def _written(self, body: ops.Body, owner: object) -> _Run:
+        run = _Run(owner)
+        for _ in self.steps(self._fill(run, body)):
+            pass
+        return run
+
+    def _fill(self, run: _Run, body: ops.Body) -> Iterator[ops.Body]:
+        """Write the octets of a run."""
         outer, self._run = self._run, run
-        self._check_omitted(body)
-        self.visit(body)
+        run.options = {op.slot: op for op in _optional(body)}
+        self._check_omitted()
+        yield body
         for op in run.checks:
             self._write_checksum(op)
         self._run = outer
-        return run.pieces
 
-    def _check_omitted(self, body: ops.Body) -> None:
-        """Refuse a value after an omitted one."""
+    def _check_omitted(self) -> None:
+        """Refuse a value after an omitted one that only the number of octets distinguishes."""
         omitted = False
-        for op in _optional(body):
-            value = self._value(op.slot)
-            if omitted and value is not None:
+        for op in self._run.options.values():
+            if op.when.kind != "left":
+                continue
+            present = self._is_present(op)
+            if omitted and present:
                 self.enter(op.slot)
-                self.refuse("length", "None, as the field before it", describe(value))
-            omitted = value is None
+                self.refuse("length", "None, as the field before it", describe(self._value(op.slot)))
+            omitted = not present
+
+    def _is_present(self, op: ops.Optional) -> bool:
+        """Return whether the values of operations that may be omitted are there."""
+        value = self._value(op.slot)
+        if not op.boolean:
+            return value is not None
+        if not isinstance(value, bool):
+            self.enter(op.slot)
+            self.refuse("range", "False or True", describe(value))
+        return value
 
     def _value(self, slot: str) -> Any:
         owner = self._run.owner
@@ -146,11 +182,57 @@ class Writer(NamedVisitor):
     def number(self, op: ops.Number) -> None:
         """Write a number; leave room for one that follows from other octets."""
         self.enter(op.slot)
-        if op.counts or op.checks:
+        if op.bits:
+            self._bits(op)
+        elif op.counts or op.checks:
             self._run.open[op.slot] = len(self._run.pieces), op
             self._add(op.slot, b"\0" * (coded_octets(op.coding) or 0))
         else:
-            self._add(op.slot, self._coded(op.coding, self._value(op.slot)))
+            value = self._value(op.slot)
+            self._add(op.slot, self._coded(op.coding, value))
+            if isinstance(op.coding, Countable):
+                self._run.numbers[op.slot] = index(value)
+
+    def _bits(self, op: ops.Number) -> None:
+        """Write an integer that is made of bits; leave room for those that count octets or items."""
+        assert isinstance(op.coding, Integer)
+        position = len(self._run.pieces)
+        self._run.orders[position] = op.coding.order
+        # The octets are those of a field that has a value, if there is one.
+        slot = next((bit.slot for bit in op.bits if not is_hidden(bit)), op.slot)
+        self._add(slot, bytes(op.coding.octets))
+        for bit in op.bits:
+            self.enter(bit.slot)
+            if bit.counts:
+                self._run.open[bit.slot] = position, bit
+            else:
+                self._set(position, bit, self._bit(bit))
+
+    def _bit(self, bit: ops.Bit) -> int:
+        """Return the number to write in some bits."""
+        if bit.constant is not None:
+            return bit.constant
+        if bit.spare:
+            return 0
+        if bit.announces:
+            return int(self._is_present(self._run.options[bit.announces]))
+        value = self._value(bit.slot)
+        try:
+            if bit.boolean:
+                write_number(Boolean(), value)
+            else:
+                check_integer(value, (0, (1 << bit.width) - 1), bit.members)
+        except NumberError as error:
+            self.refuse(error.kind, error.expected, error.found)
+        return index(value)
+
+    def _set(self, position: int, bit: ops.Bit, number: int) -> None:
+        """Set some bits of the integer in a piece, which are 0."""
+        slot, octets = self._run.pieces[position]
+        order = self._run.orders[position]
+        integer = int.from_bytes(octets, order) | number << bit.shift
+        self._run.pieces[position] = slot, integer.to_bytes(len(octets), order)
+        self._run.numbers[bit.slot] = number
 
     def _coded(self, coding: Coding, value: object) -> bytes:
         try:
@@ -161,12 +243,14 @@ class Writer(NamedVisitor):
     def _count(self, slot: str, plus: int, number: int, *, entries: bool = False) -> None:
         """Write the hidden number of octets, or of entries, in the room that was left for it."""
         position, op = self._run.open[slot]
-        assert isinstance(op.coding, Countable)
-        most = limits(op.coding)[1] - plus
+        most = _largest(op) - plus
         if number > most:
             kind: Kind = "count" if entries else "length"
             self.refuse(kind, f"at most {most} {'entries' if entries else 'octets'}", str(number))
-        self._run.pieces[position] = slot, write_number(op.coding, number + plus)
+        if isinstance(op, ops.Bit):
+            self._set(position, op, number + plus)
+        else:
+            self._run.pieces[position] = slot, write_number(op.coding, number + plus)
 
     # Texts and octets
 
@@ -232,7 +316,17 @@ class Writer(NamedVisitor):
                 self.refuse("text", f"text without {show(extent.until)}", show(raw))
             case "slot":
                 self._count(extent.slot, extent.plus, len(raw))
+            case "run":
+                self._check_among(extent, raw)
         return raw
+
+    def _check_among(self, extent: ops.Extent, raw: bytes) -> None:
+        """Check that octets are of those that may be in a run of them, and not too few."""
+        foreign = raw.translate(None, extent.among)
+        if foreign:
+            self.refuse("text", allowed_characters(self.rule_name), show(foreign[:1]))
+        if len(raw) < extent.octets:
+            self.refuse("length", f"at least {octets_word(extent.octets)}", str(len(raw)))
 
     def _divided(self, name: object, value: object) -> bytes:
         """Return name and value as one text; the side before the separator must not contain another ``=``."""
@@ -249,7 +343,7 @@ class Writer(NamedVisitor):
 
     # Values with values inside
 
-    def loop(self, op: ops.Loop) -> None:
+    def loop(self, op: ops.Loop) -> Iterator[ops.Body]:
         """Write items."""
         self.enter(op.slot)
         items = self.sequence(self._value(op.slot))
@@ -262,44 +356,78 @@ class Writer(NamedVisitor):
             item = items[number]
             if op.pairs and (not isinstance(item, tuple) or len(item) != 2):
                 self.refuse("count", "a pair of name and value", describe(item))
-            octets.append(self.item(op.body, item))
+            path, rule, run = self.path, self.rule, _Run(item)
+            yield from self._fill(run, op.body)
+            octets.append(_joined(run.pieces))
+            if op.until and octets[-1].startswith(op.until):
+                self.path, self.rule = path, rule
+                expected = f"an item that does not begin with {show(op.until)}"
+                self.refuse("text", expected, show(octets[-1]))
         self._add(op.slot, b"".join(octets))
 
-    def nest(self, op: ops.Nest) -> None:
+    def nest(self, op: ops.Nest) -> Iterator[ops.Body]:
         """Write a record."""
-        self._record(op.slot, (op.record,))
+        yield from self._record(op.slot, (op.record,))
 
-    def choose(self, op: ops.Choose) -> None:
+    def choose(self, op: ops.Choose) -> Iterator[ops.Body]:
         """Write one of several records."""
-        self._record(op.slot, [record for _, record in op.options])
+        yield from self._record(op.slot, [record for _, record in op.options])
 
-    def _record(self, slot: str, classes: Sequence[str]) -> None:
+    def _record(self, slot: str, classes: Sequence[str]) -> Iterator[ops.Body]:
         """Write a record; refuse a record of another package, even if its name matches."""
         self.enter(slot)
         value = self._value(slot)
         found = value.__class__
         if found.__module__ != self.home or found.__name__ not in classes:
             self.refuse("tag", either(classes), describe(value))
+        deepest = self.plan.layout.max_depth
+        if deepest and self._depth == deepest:
+            self.refuse("limit", depth_words(deepest), "more")
+        run = _Run(value)
         with self.inside(found.__name__):
-            pieces = self._written(self.plan.records[found.__name__].body, _Run(value))
-        self._add(slot, _joined(pieces))
+            self._depth += 1
+            yield from self._fill(run, self.plan.records[found.__name__].body)
+            self._depth -= 1
+        self._add(slot, _joined(run.pieces))
 
-    def optional(self, op: ops.Optional) -> None:
+    def optional(self, op: ops.Optional) -> Iterator[ops.Body]:
         """Write operations unless their value is None."""
-        if self._value(op.slot) is None:
+        present = self._is_present(op)
+        if op.when.kind == "number":
+            self._check_number(op, present)
+        if not present:
+            self._check_absent(op.others)
             return
         position = len(self._run.pieces)
-        self.visit(op.body)
-        if not _joined(self._run.pieces[position:]):
+        yield op.body
+        if op.when.kind == "left" and not _joined(self._run.pieces[position:]):
             self.enter(op.slot)
             self.refuse("length", "at least 1 octet: without any it would be read as None", "0 octets")
 
-    def sized(self, op: ops.Sized) -> None:
+    def _check_number(self, op: ops.Optional, present: bool) -> None:
+        """Refuse a value that is present although the number of its condition says otherwise, or the reverse."""
+        slot = op.when.slot
+        number = self._run.numbers.get(slot)
+        if present == (number is not None and op.when.fits(number)):
+            return
+        self.enter(slot)
+        name = self.field.name if self.field else slot
+        self.enter(op.slot)
+        expected = f"{'no' if present else 'a'} value, because {name} is {number}"
+        self.refuse("range", expected, describe(self._value(op.slot)))
+
+    def _check_absent(self, slots: Sequence[str]) -> None:
+        for slot in slots:
+            if (value := self._value(slot)) is not None:
+                self.enter(slot)
+                self.refuse("length", "None, as the field before it", describe(value))
+
+    def sized(self, op: ops.Sized) -> Iterator[ops.Body]:
         """Write operations, and their number of octets before them."""
         position = len(self._run.pieces)
         self._add(op.slot, b"")
         self._run.start = position + 1
-        self.visit(op.body)
+        yield op.body
         self.enter(op.slot)
         self._run.pieces[position] = op.slot, self._size(op, len(_joined(self._run.pieces[position + 1 :])))
 
@@ -313,11 +441,11 @@ class Writer(NamedVisitor):
         most = max(256**octets for _, octets in op.forms) - 1
         self.refuse("length", f"at most {most} octets after it", str(behind))
 
-    def region(self, op: ops.Region) -> None:
+    def region(self, op: ops.Region) -> Iterator[ops.Body]:
         """Write operations, and the number that counts their octets before them."""
         position, outer = len(self._run.pieces), self._run.start
         self._run.start = position
-        self.visit(op.body)
+        yield op.body
         self._run.start = outer
         self.enter(op.count)
         self._count(op.count, op.plus, len(_joined(self._run.pieces[position:])))
@@ -336,8 +464,17 @@ class Writer(NamedVisitor):
         run = self._run
         covered = b"".join(_joined(run.pieces[run.marks[begin] : run.marks[end]]) for begin, end in op.ranges)
         position, number = run.open[op.slot]
+        assert isinstance(number, ops.Number)
         self.enter(op.slot)
         run.pieces[position] = op.slot, self._coded(number.coding, compute_checksum(op.algorithm, covered))
+
+
+def _largest(op: ops.Number | ops.Bit) -> int:
+    """Return the largest number that an operation or some bits can hold."""
+    if isinstance(op, ops.Bit):
+        return (1 << op.width) - 1
+    assert isinstance(op.coding, Countable)
+    return limits(op.coding)[1]
 
 
 def _joined(pieces: Iterable[tuple[str, bytes]]) -> bytes:

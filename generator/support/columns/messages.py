@@ -90,7 +90,8 @@ class Flags:
 
     index: int
     last: bool
-    offset: int
+    offset: int | None
+    """None if it varies; such messages are read one by one."""
     allowed: tuple[tuple[int, tuple[int, ...]], ...]
     """Masks, and the values that each may have."""
     absent: int
@@ -98,6 +99,10 @@ class Flags:
 
     def read(self, walk: Walk) -> None:
         """Store the flags of each row in `walk`; refuse rows that announce other parts."""
+        if self.offset is None:
+            walk.flags = np.zeros(len(walk), np.uint8)
+            walk.refuse(np.ones(len(walk), bool))
+            return
         frame = walk.end - 1 if self.last else walk.at + self.index
         walk.refuse((walk.at >= walk.end) | (frame >= walk.end))
         sure = bool(walk.ok.all())
