@@ -32,7 +32,7 @@ a change that is judged *yes* moves no octet.
                                                                         would be read as another such part
     optional part that the writer lacks                                 yes, if no other could be read as it
     frame read as the rest of the frames; the rest read as a frame      yes; depends: if there is one
-    stack read as anything else, or the reverse                         no
+    stack read as anything else, or with another delimiter              no
 
     field that the reader lacks                                         no; last and possibly empty: depends
     field that the writer lacks                                         no; last, possibly empty, no surplus
@@ -49,6 +49,12 @@ a change that is judged *yes* moves no octet.
     counter or checksum of other fields or another algorithm            no; of as many other names: depends
     counter or checksum read as a number; the reverse                   yes; depends: if the value is right
     open enumeration read as a closed one; the reverse                  depends; yes
+    bits read at another place, or as another kind of number            no
+    bits of the same place with other values allowed                    as lists of values
+    bits that one edition lacks, and spare in the other                 ignored yes; written as 0: yes, if
+                                                                        the reader allows 0, else no
+    field under a condition, or another one, inside a frame             depends: on the same presence
+    words whose letters only the writer reads in either case            depends; the reverse yes
     octets read as text, open text as text that NUL ends                depends: if UTF-8, if no NUL
     text read as octets, an integer as octets of its size               yes
     minimum or maximum of octets or entries, narrower for the reader    depends
@@ -57,6 +63,8 @@ a change that is judged *yes* moves no octet.
     form of a size that the reader lacks                                depends; no form in common: no
     padding with other octets, or read as something                     yes; of another length: no
     text that only one pads, or pads with another octet                 depends: if it fills its place
+    run of other characters, or read up to other octets                 depends: if it has the same end
+    entries up to other octets, or with others around or between them   no
     characters of a text                                                yes: only strict decoding checks
     unit of a number                                                    no, if both declare one
 
@@ -70,6 +78,7 @@ a change that is judged *yes* moves no octet.
     step of a dialog that the reader's edition does not allow           depends: if it is not taken
     role, socket, timer, key of replies                                 depends: on the peers, not on octets
     answer to faults, place of the tag                                  yes
+    more values inside each other than the reader allows                depends; fewer yes
     stream: other sizes no; magics and heads as tags; framing as a message
 
 For tables, the columns of both editions decide. A column with the same name and type is safe to

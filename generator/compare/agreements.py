@@ -20,6 +20,9 @@ from specwire.generator.compare.context import Context
 from specwire.generator.compare.wording import count_octets
 
 _LOOKED_FOR = yes("changed octets at this place are listed with the messages")
+_ONE_CASE = depends("correct if the letters of the tag are written in the case of the specification")
+_BOTH_CASES = yes("the reader accepts the letters in either case")
+_SHALLOW = yes("the reader accepts as many values inside each other as are written")
 _ROLE = depends("the messages are the same; an edition without the role neither sends nor receives them")
 _SOCKET = depends("the messages are the same; they arrive if the two socket types can be connected")
 _WAIT = depends("the messages are the same; one peer may give up while the other still waits")
@@ -36,8 +39,10 @@ Rename = Callable[[str], str]
 
 
 def agreement_changes(context: Context) -> Iterator[Change]:
-    """Yield the changes of selectors, roles, timers, answers and the stream."""
+    """Yield the changes of selectors, limits, roles, timers, answers and the stream."""
     yield from _selectors(context)
+    yield from _letter_case(context)
+    yield from _depth(context)
     yield from _roles(context)
     yield from _timers(context)
     yield from _answers(context)
@@ -49,6 +54,21 @@ def _selectors(context: Context) -> Iterator[Change]:
     if old != new:
         readings = _LOOKED_FOR, _LOOKED_FOR
         yield change("selectors", "selector", "place of the tag", (old, new), readings)
+
+
+def _letter_case(context: Context) -> Iterator[Change]:
+    old, new = ("in either case" if p.folded else "as they are" for p in (context.old, context.new))
+    if old != new:
+        readings = (_ONE_CASE, _BOTH_CASES) if context.new.folded else (_BOTH_CASES, _ONE_CASE)
+        yield change("selectors", "selector", "letters of the tag", (old, new), readings)
+
+
+def _depth(context: Context) -> Iterator[Change]:
+    old, new = context.old.max_depth, context.new.max_depth
+    if old and new and old != new:
+        fewer = depends(f"correct if at most {min(old, new)} values are inside each other")
+        readings = (fewer, _SHALLOW) if old < new else (_SHALLOW, fewer)
+        yield change("limits", "limit", "values inside each other", (str(old), str(new)), readings)
 
 
 def _selector(selector: ir.Selector) -> str:

@@ -54,6 +54,7 @@ Subject = Literal[
     "enumeration",
     "constant",
     "selector",
+    "limit",
     "role",
     "dialog",
     "timer",

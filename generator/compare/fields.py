@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from specwire.generator import ir
+from specwire.generator.compare.bits import reads_lone_bits
 from specwire.generator.compare.comparison import (
     ALIKE,
     NAME_ONLY,
@@ -26,14 +27,14 @@ from specwire.generator.compare.matching import MessageMatch, Pair, Place, field
 from specwire.generator.compare.nested import (
     changes_inside,
     is_alike,
+    is_present_otherwise,
     kind_of,
-    presence_word,
     reads_presence,
     texts_of,
 )
 from specwire.generator.compare.tables import REWRITE_VALUES, column_of, judge_column
 from specwire.generator.compare.values import can_be_empty, is_nothing, reads
-from specwire.generator.compare.wording import describe, describe_default, listed
+from specwire.generator.compare.wording import describe, describe_default, describe_option, listed
 
 _DEFAULT = yes("a default is written like any other value; a program that omits the field writes another one")
 _SENTINEL = depends("correct if the value is none of these: an edition without the name reads it literally")
@@ -82,9 +83,21 @@ def _stays(match: MessageMatch, pair: Pair[Place]) -> bool:
 
 def _lone(match: MessageMatch, context: Context, pair: Pair[Place]) -> Change:
     place, texts = pair.either, each(_describe, pair.old, pair.new)
-    without, with_it = _reads_surplus(place), _reads_missing(match, place, added=pair.old is None)
+    others = _others(match, place, added=pair.old is None)
+    without = reads_lone_bits(place.field, others, written=True) or _reads_surplus(place)
+    with_it = reads_lone_bits(place.field, others, written=False) or _reads_missing(
+        match, place, added=pair.old is None
+    )
     readings = (with_it, without) if pair.old else (without, with_it)
     return _change(match, None, place.field.name, texts, readings, _tables(match, context, pair))
+
+
+def _others(match: MessageMatch, place: Place, *, added: bool) -> tuple[ir.Field, ...]:
+    """Return the fields of the same part in the edition that lacks a field."""
+    if not added:
+        return fields_of(match.new.parts[match.same_parts[place.part]])
+    numbers = {new: old for old, new in match.same_parts.items()}
+    return fields_of(match.old.parts[numbers[place.part]])
 
 
 def _describe(place: Place) -> str:
@@ -95,6 +108,8 @@ def _reads_surplus(place: Place) -> Judgement:
     """Return how a reader without the field reads data with it."""
     if is_nothing(place.field.type):
         return ALIKE
+    if place.field.option is not None:
+        return depends("correct if it is absent")
     if place.field.optional:
         return depends("correct if it is absent: a reader rejects surplus octets")
     if place.from_end > 1:
@@ -108,6 +123,8 @@ def _reads_missing(match: MessageMatch, place: Place, *, added: bool) -> Judgeme
     """Return how a reader with the field reads data without it; `added` if that reader is the new one."""
     if is_nothing(place.field.type):
         return ALIKE
+    if place.field.option is not None:
+        return depends("correct where the reader finds it absent, too")
     if place.field.optional and _is_covered(match, place, added):
         return yes("it may be absent")
     if place.from_end == 1 and can_be_empty(place.field.type) and _is_covered(match, place, added):
@@ -193,12 +210,9 @@ def _changed(match: MessageMatch, context: Context, old: Place, new: Place, move
             reads(before.type, after.type, context.words.reversed()),
         )
         yield _change(match, kind, name, texts_of(before.type, after.type), readings, tables)
-    if before.optional != after.optional:
-        words = presence_word(before.optional), presence_word(after.optional)
-        readings = (
-            reads_presence(after.optional, before.optional),
-            reads_presence(before.optional, after.optional),
-        )
+    if is_present_otherwise(before, after):
+        words = describe_option(before), describe_option(after)
+        readings = reads_presence(after, before), reads_presence(before, after)
         yield _change(match, "presence", name, words, readings, NOT_STORED)
     yield from _declared(match, before, after)
 

@@ -16,8 +16,8 @@ from specwire.generator.compare.matching import fields_of
 
 HOW = "create one with `specwire show ir NAME --json`"
 
-READ_VERSIONS = (2, 3, ir.IR_VERSION)
-"""Versions of the IR that this program reads: 2 is that of specwire 0.1, 3 has fewer types."""
+READ_VERSIONS = (2, 3, 4, ir.IR_VERSION)
+"""Versions of the IR that this program reads: 2 is that of specwire 0.1, 3 and 4 have fewer types."""
 
 
 class IrFileError(ValueError):
@@ -71,7 +71,7 @@ def _faults(protocol: ir.Protocol) -> Iterator[str]:
     for message in protocol.messages:
         for part in message.parts:
             for field in fields_of(part):
-                for fault in _type_faults(field.type, enums):
+                for fault in _field_faults(field, enums):
                     yield f"{message.name}.{field.name}: {fault}"
     for dialog in protocol.dialogs:
         states = {state.name for state in dialog.strict}
@@ -90,6 +90,11 @@ def _type_faults(type: ir.Type, enums: dict[str, ir.Enum]) -> Iterator[str]:
                 yield f"{octets!r} is not octets in hexadecimal"
         case ir.IntegerType():
             yield from _integer_faults(type, enums)
+        case ir.BitType():
+            yield from _bit_faults(type, enums)
+        case ir.TextType(length=length) | ir.OctetsType(length=length):
+            if not _is_octets(length.until) or not _is_octets(length.among):
+                yield "a length that cannot be read"
         case ir.BooleanType(octets=octets):
             if not 1 <= octets <= 8:
                 yield f"a boolean of {octets} octets"
@@ -113,17 +118,35 @@ def _type_faults(type: ir.Type, enums: dict[str, ir.Enum]) -> Iterator[str]:
         case ir.PaddingType(octets=octets, fill=fill, multiple=multiple):
             if (octets < 1) != (multiple > 0) or not _is_octets(fill) or len(fill) != 2:
                 yield "padding that cannot be written"
-        case ir.ListType(element=element):
+        case ir.ListType(element=element, until=until, before=before, after=after):
+            if not all(map(_is_octets, (until, before, after))):
+                yield "octets around entries that are not octets"
             yield from _type_faults(element, enums)
+        case ir.PairsType(until=until, before=before, between=between, after=after):
+            if not all(map(_is_octets, (until, before, between, after))):
+                yield "octets around entries that are not octets"
         case ir.RecordType(fields=fields):
             for field in fields:
-                for fault in _type_faults(field.type, enums):
+                for fault in _field_faults(field, enums):
                     yield f"{field.name}: {fault}"
         case ir.UnionType(options=options, tags=tags):
             if not options or len(options) != len(tags) or not all(map(_is_octets, tags)):
                 yield "records and tags that do not belong together"
             for option in options:
                 yield from _type_faults(option, enums)
+
+
+def _field_faults(field: ir.Field, enums: dict[str, ir.Enum]) -> Iterator[str]:
+    if field.option is not None and not _is_octets(field.option.octets):
+        yield f"{field.option.octets!r} is not octets in hexadecimal"
+    yield from _type_faults(field.type, enums)
+
+
+def _bit_faults(type: ir.BitType, enums: dict[str, ir.Enum]) -> Iterator[str]:
+    if not 1 <= type.octets <= 8 or type.shift < 0 or not 1 <= type.width <= 8 * type.octets - type.shift:
+        yield f"{type.width} bits of an integer of {type.octets} octets"
+    elif type.enum is not None and type.enum not in enums:
+        yield f"there is no enumeration {type.enum!r}"
 
 
 def _integer_faults(type: ir.IntegerType, enums: dict[str, ir.Enum]) -> Iterator[str]:

@@ -11,7 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import msgspec
+
 from specwire.generator import ir
+from specwire.generator.compare.bits import reads_lone_bits
 from specwire.generator.compare.comparison import (
     ALIKE,
     NAME_ONLY,
@@ -25,9 +28,9 @@ from specwire.generator.compare.comparison import (
 )
 from specwire.generator.compare.matching import Pair, in_order, pair_up, same
 from specwire.generator.compare.numerals import Numeral
-from specwire.generator.compare.structure import structure
+from specwire.generator.compare.structure import bare_option, structure
 from specwire.generator.compare.values import Vocabulary, is_nothing, reads
-from specwire.generator.compare.wording import describe
+from specwire.generator.compare.wording import describe, describe_option
 from specwire.generator.emit.python import fixed_size
 
 _MOVED = no("its octets are read as another field")
@@ -35,6 +38,10 @@ _BEHIND = no("everything after it is read at the wrong place")
 _UNKNOWN = depends("correct for all others: the reader rejects this one")
 _UNUSED = yes("it does not occur")
 _OTHER_TAG = no("the reader does not know the tag, or reads it as another record")
+_IF_ABSENT = depends("correct if it is absent")
+_IF_NOT_FOUND = depends("correct where the reader finds it absent, too")
+_ONE_CASE = depends("correct if the letters of the tag are written in the case of the specification")
+_BOTH_CASES = yes("the reader accepts the letters in either case")
 _OTHER_WORD = depends("the octets are the same; correct if the new name has the same meaning")
 
 
@@ -56,7 +63,8 @@ def is_alike(old: ir.Type, new: ir.Type) -> bool:
             return True
         case ir.ListType(), ir.ListType():
             same_count = (ir.count_of(old), old.counted) == (ir.count_of(new), new.counted)
-            return same_count and is_alike(old.element, new.element)
+            same_ends = (old.until, old.before, old.after) == (new.until, new.before, new.after)
+            return same_count and same_ends and is_alike(old.element, new.element)
     return False
 
 
@@ -67,9 +75,10 @@ def changes_inside(path: str, old: ir.Type, new: ir.Type, words: Vocabulary) -> 
             yield from _minimum(path, old, new)
             yield from changes_inside(f"{path}[]", old.element, new.element, words)
         case ir.RecordType(), ir.RecordType():
-            yield from _fields(path, old.fields, new.fields, words)
+            yield from _fields(path, old.fields, new.fields, words.inside(new, old))
         case ir.UnionType(), ir.UnionType():
-            yield from _options(path, old, new, words)
+            yield from _letter_case(path, old, new)
+            yield from _options(path, old, new, words.inside(new, old))
 
 
 def _minimum(path: str, old: ir.ListType, new: ir.ListType) -> Iterator[Inside]:
@@ -79,6 +88,13 @@ def _minimum(path: str, old: ir.ListType, new: ir.ListType) -> Iterator[Inside]:
         readings = (needs, fine) if old.minimum > new.minimum else (fine, needs)
         texts = f"at least {old.minimum}", f"at least {new.minimum}"
         yield Inside(path, "resized", texts, readings, stored=False)
+
+
+def _letter_case(path: str, old: ir.UnionType, new: ir.UnionType) -> Iterator[Inside]:
+    if old.folded != new.folded:
+        readings = (_ONE_CASE, _BOTH_CASES) if new.folded else (_BOTH_CASES, _ONE_CASE)
+        texts = describe(old), describe(new)
+        yield Inside(path, "value", texts, readings, stored=False)
 
 
 def _fields(
@@ -116,31 +132,23 @@ def _changed(path: str, old: ir.Field, new: ir.Field, words: Vocabulary) -> Iter
     elif (kind := kind_of(old.type, new.type, words)) is not None:
         readings = reads(new.type, old.type, words), reads(old.type, new.type, words.reversed())
         yield Inside(path, kind, texts_of(old.type, new.type), readings, stored)
-    if old.optional != new.optional:
-        readings = _reads_optional(new, old), _reads_optional(old, new)
-        yield Inside(path, "presence", (_presence(old), _presence(new)), readings, stored=False)
+    if is_present_otherwise(old, new):
+        readings = reads_presence(new, old), reads_presence(old, new)
+        yield Inside(path, "presence", (describe_option(old), describe_option(new)), readings, stored=False)
 
 
-def _reads_optional(writer: ir.Field, reader: ir.Field) -> Judgement:
-    return reads_presence(writer.optional, reader.optional)
+def is_present_otherwise(old: ir.Field, new: ir.Field) -> bool:
+    """Whether the condition for a field inside a frame or record differs."""
+    return old.optional != new.optional or bare_option(old.option) != bare_option(new.option)
 
 
-def reads_presence(written: bool, read: bool) -> Judgement:
-    """Return how a field is read that is optional for the writer (`written`) and for the reader (`read`)."""
-    return (
-        depends("correct if it is present")
-        if written and not read
-        else yes("it is present, or optional for the reader")
-    )
-
-
-def _presence(field: ir.Field) -> str:
-    return presence_word(field.optional)
-
-
-def presence_word(optional: bool) -> str:
-    """Return in words whether the run may end before a field."""
-    return "optional" if optional else "always"
+def reads_presence(writer: ir.Field, reader: ir.Field) -> Judgement:
+    """Return how a field is read whose presence another condition decides for the reader."""
+    if reader.option is not None:
+        return depends("correct where both editions find it present, or both absent")
+    if writer.option is not None or (writer.optional and not reader.optional):
+        return depends("correct if it is present")
+    return yes("it is present, or optional for the reader")
 
 
 def _lone(
@@ -150,8 +158,14 @@ def _lone(
     index, field = pair.either
     with_it, without = runs if pair.old else runs[::-1]
     last = index >= len(without) and all(later.optional for later in with_it[index:])
+    bits = (reads_lone_bits(field, without, written=written) for written in (True, False))
+    over, lacking = bits
     if is_nothing(field.type):
         surplus = missing = ALIKE
+    elif over and lacking:
+        surplus, missing = over, lacking
+    elif field.option is not None:
+        surplus, missing = _IF_ABSENT, _IF_NOT_FOUND
     elif field.optional and last:
         surplus, missing = depends("correct if it is absent"), yes("it may be absent")
     else:
@@ -212,6 +226,10 @@ def kind_of(old: ir.Type, new: ir.Type, words: Vocabulary) -> Kind | None:
         case ir.TextType(), ir.TextType() if old.length == new.length:
             same_ends = (old.terminated, old.padding) == (new.terminated, new.padding)
             return "characters" if same_ends else "retyped"
+        case ir.BitType(), ir.BitType() if (old.shift, old.width) == (new.shift, new.width):
+            return "value" if old.octets == new.octets and old.order == new.order else "retyped"
+        case ir.CounterType(number=ir.BitType()), ir.CounterType(number=ir.BitType()):
+            return "retyped" if old.number == new.number else "resized"
         case ir.IntegerType(), ir.IntegerType() if old.octets == new.octets:
             same_number = (old.order, old.signed) == (new.order, new.signed)
             return "value" if old.values and new.values and same_number else "retyped"
@@ -225,4 +243,10 @@ def _without_words(old: ir.Type, new: ir.Type, words: Vocabulary) -> bool:
         case ir.IntegerType(), ir.IntegerType() if words.share(new, old):
             forms = ((one.octets, one.order, one.signed, one.open) for one in (old, new))
             return next(forms) == next(forms)
+        case ir.BitType(), ir.BitType() if words.share(new, old):
+            return msgspec.structs.replace(old, enum=new.enum) == new
+        case ir.EnclosingType(), ir.EnclosingType():
+            return words.repeats(new, old)
+        case ir.ListType(), ir.ListType() if words.repeats(new.element, old.element):
+            return msgspec.structs.replace(old, element=new.element) == new
     return structure(old) == structure(new)

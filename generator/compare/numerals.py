@@ -23,15 +23,16 @@ def reads_numeral(writer: ir.Type, reader: ir.Type) -> Judgement | None:
     """Return how the numbers of one type are read as another; None if the octets alone decide."""
     if isinstance(writer, ir.UuidType) and isinstance(reader, ir.UuidType):
         return no("the first three parts of the UUID are in another byte order")
-    one, other = _number(writer), _number(reader)
+    one, other = number_in(writer), number_in(reader)
     number = _reads_number(one, other) if _is_number(one) and _is_number(other) else None
     if number is None and fixed_size(writer) != fixed_size(reader):
         return None
-    found = [judgement for judgement in (number, _reads_derived(writer, reader)) if judgement]
+    found = [judgement for judgement in (number, reads_derived(writer, reader)) if judgement]
     return max(found, key=lambda judgement: list(Verdict).index(judgement.verdict), default=None)
 
 
-def _number(type: ir.Type) -> ir.Type:
+def number_in(type: ir.Type) -> ir.Type:
+    """Return the number of a counter or checksum; of another type, the type."""
     return type.number if isinstance(type, ir.CounterType | ir.ChecksumType) else type
 
 
@@ -91,7 +92,7 @@ def _reads_digits(writer: ir.DigitsType, reader: ir.DigitsType) -> Judgement:
     return depends(f"correct if {' and '.join(conditions)}") if conditions else _FINE
 
 
-def _reads_derived(writer: ir.Type, reader: ir.Type) -> Judgement | None:
+def reads_derived(writer: ir.Type, reader: ir.Type) -> Judgement | None:
     """Return how a number is read by a reader that computes it."""
     match writer, reader:
         case ir.CounterType(), ir.CounterType():

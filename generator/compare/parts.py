@@ -23,9 +23,10 @@ from specwire.generator.compare.comparison import (
 from specwire.generator.compare.context import Context
 from specwire.generator.compare.matching import MessageMatch, Pair, PartPlace, fields_of, in_order
 from specwire.generator.compare.tables import SAME_COLUMN, column_of, hardest, judge_column
-from specwire.generator.compare.wording import describe_part, describe_presence
+from specwire.generator.compare.wording import describe_delimiter, describe_part, describe_presence
 
 _LETTER = yes("only strict decoding checks it")
+_OTHER_END = no("the reader does not find the frame that ends the stack")
 
 
 def part_changes(match: MessageMatch, context: Context) -> Iterator[Change]:
@@ -84,6 +85,9 @@ def _changed(match: MessageMatch, context: Context, old: ir.Part, new: ir.Part) 
     shown = describe_presence(old), describe_presence(new)
     if shown[0] != shown[1]:
         yield _change(match, "presence", old.name, shown, context.presence(match, old, new), SAME_COLUMN)
+    if isinstance(old, ir.Stack) and isinstance(new, ir.Stack) and old.delimiter != new.delimiter:
+        shown = describe_delimiter(old), describe_delimiter(new)
+        yield _change(match, "value", old.name, shown, (_OTHER_END, _OTHER_END), SAME_COLUMN)
     letters = _letter(old), _letter(new)
     if letters[0] != letters[1]:
         yield _change(match, "letter", old.name, letters, (_LETTER, _LETTER), NOT_STORED)
@@ -96,7 +100,7 @@ def _letter(part: ir.Part) -> ir.Letter:
 def _reads_kind(writer: ir.Part, reader: ir.Part) -> Judgement:
     """Return how one kind of part is read as another: a frame equals the rest if there is one frame."""
     if isinstance(writer, ir.Stack) or isinstance(reader, ir.Stack):
-        return no("a stack ends with an empty frame, and other parts do not")
+        return no("a frame ends a stack, and no other part")
     one = isinstance(writer, ir.Frame) and isinstance(writer.presence, ir.Always)
     if one and isinstance(reader, ir.Rest) and len(fields_of(writer)) == 1:
         return yes("one frame is one item of the rest")

@@ -9,14 +9,19 @@ Numbers, UUIDs, counters and checksums are also compared by the value of their o
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from specwire.generator import ir
+from specwire.generator.compare.bits import reads_bits
 from specwire.generator.compare.comparison import ALIKE, Judgement, Verdict, depends, no, yes
-from specwire.generator.compare.numerals import reads_numeral
-from specwire.generator.compare.structure import structure
+from specwire.generator.compare.numerals import number_in, reads_numeral
+from specwire.generator.compare.structure import bare_option, structure
 from specwire.generator.compare.wording import count_octets
 from specwire.generator.emit.python import fixed_size
+
+Enclosing = ir.RecordType | ir.UnionType
+Named = ir.IntegerType | ir.BitType
+"""Types whose values an enumeration may name."""
 
 Members = Mapping[str, tuple[int, ...]]
 """The values of each enumeration of an edition."""
@@ -33,24 +38,45 @@ class Vocabulary:
     writer: Members = field(default_factory=dict)
     reader: Members = field(default_factory=dict)
     same: frozenset[tuple[str, str]] = frozenset()
+    around: frozenset[tuple[str, str]] = frozenset()
+    """Names of the records and unions around the compared values, which these values may contain again."""
 
     def reversed(self) -> Vocabulary:
         """Return the vocabulary for the other direction."""
-        return Vocabulary(self.reader, self.writer, frozenset((b, a) for a, b in self.same))
+        same, around = (frozenset((b, a) for a, b in pairs) for pairs in (self.same, self.around))
+        return Vocabulary(self.reader, self.writer, same, around)
+
+    def inside(self, writer: Enclosing, reader: Enclosing) -> Vocabulary:
+        """Return the vocabulary for what is inside two records or unions."""
+        return replace(self, around=self.around | {(_name(writer), _name(reader))})
 
     def share(self, writer: ir.Type, reader: ir.Type) -> bool:
-        """Whether both are integers of one enumeration."""
+        """Whether both are numbers of one enumeration."""
         return (
-            isinstance(writer, ir.IntegerType)
-            and isinstance(reader, ir.IntegerType)
+            isinstance(writer, Named)
+            and isinstance(reader, Named)
             and (writer.enum or "", reader.enum or "") in self.same
         )
+
+    def repeats(self, writer: ir.Type, reader: ir.Type) -> bool:
+        """Whether both are values like the same one around them."""
+        return (
+            isinstance(writer, ir.EnclosingType)
+            and isinstance(reader, ir.EnclosingType)
+            and (writer.name, reader.name) in self.around
+        )
+
+
+def _name(type: Enclosing) -> str:
+    return type.class_name if isinstance(type, ir.RecordType) else type.name
 
 
 def reads(writer: ir.Type, reader: ir.Type, words: Vocabulary) -> Judgement:
     """Return whether values written as `writer` are read correctly as `reader`."""
-    if structure(writer) == structure(reader):
+    if structure(writer) == structure(reader) or words.repeats(writer, reader):
         return ALIKE
+    if isinstance(number_in(writer), ir.BitType) or isinstance(number_in(reader), ir.BitType):
+        return _reads_bits(writer, reader, words)
     if (found := reads_numeral(writer, reader)) is not None:
         return found
     shared = words.share(writer, reader)
@@ -59,7 +85,7 @@ def reads(writer: ir.Type, reader: ir.Type, words: Vocabulary) -> Judgement:
     written = None if shared else _options(writer, words.writer)
     known = None if shared else _options(reader, words.reader)
     if written is not None:
-        return _reads_one_of(written, reader, known)
+        return _reads_case(writer, reader, _reads_one_of(written, reader, known))
     if known is not None:
         possible = sorted(octets for octets in known if _is_value(writer, octets))
         return depends(f"read only where the value is {_show(possible)}") if possible else no(_APART)
@@ -71,10 +97,16 @@ def reads(writer: ir.Type, reader: ir.Type, words: Vocabulary) -> Judgement:
         case ir.SizeType(), ir.SizeType():
             return _reads_size(writer, reader)
         case ir.RecordType(), ir.RecordType():
-            return _reads_run(writer.fields, reader.fields, words)
+            return _reads_run(writer.fields, reader.fields, words.inside(writer, reader))
         case ir.UnionType(), ir.UnionType():
             return _reads_union(writer, reader, words)
     return _reads_span(writer, reader)
+
+
+def _reads_bits(writer: ir.Type, reader: ir.Type, words: Vocabulary) -> Judgement:
+    if words.share(number_in(writer), number_in(reader)):
+        return reads_bits(writer, reader, None, None)
+    return reads_bits(writer, reader, _bit_values(writer, words.writer), _bit_values(reader, words.reader))
 
 
 _APART = "no value that one edition writes can be read by the other"
@@ -100,16 +132,40 @@ def _is_open(type: ir.Type) -> bool:
     return isinstance(type, ir.IntegerType) and type.open
 
 
+def _is_folded(type: ir.Type) -> bool:
+    return isinstance(type, ir.ConstantType | ir.KeywordType | ir.UnionType) and type.folded
+
+
+def _reads_case(writer: ir.Type, reader: ir.Type, found: Judgement) -> Judgement:
+    """Return how words are read whose letters one edition reads in either case."""
+    if found.verdict is Verdict.YES and _is_folded(writer) and not _is_folded(reader):
+        return depends("correct if the letters are written in the case of the specification")
+    return found
+
+
+def _bit_values(type: ir.Type, members: Members) -> frozenset[int] | None:
+    """Return the allowed values of some bits; None if any is allowed, or for another type."""
+    found = number_in(type)
+    if not isinstance(found, ir.BitType) or found.open:
+        return None
+    if found.constant is not None:
+        return frozenset({found.constant})
+    values = members.get(found.enum, ()) if found.enum else found.values
+    return frozenset(values) or None
+
+
 def _spellings(type: ir.IntegerType, values: Iterable[int]) -> frozenset[bytes]:
     return frozenset(value.to_bytes(type.octets, type.order, signed=type.signed) for value in values)
 
 
 def _reads_one_of(written: frozenset[bytes], reader: ir.Type, known: frozenset[bytes] | None) -> Judgement:
-    accepted = (
-        {octets for octets in written if octets in known}
-        if known is not None
-        else {octets for octets in written if _is_value(reader, octets)}
-    )
+    if known is not None and _is_folded(reader):
+        known = frozenset(octets.lower() for octets in known)
+        accepted = {octets for octets in written if octets.lower() in known}
+    elif known is not None:
+        accepted = {octets for octets in written if octets in known}
+    else:
+        accepted = {octets for octets in written if _is_value(reader, octets)}
     if accepted == written:
         return yes("every value that is written can be read")
     return depends(f"read only where the value is {_show(sorted(accepted))}") if accepted else no(_APART)
@@ -132,6 +188,8 @@ def _is_value(type: ir.Type, octets: bytes) -> bool:
     if span.kind == "fixed" and len(octets) != span.octets:
         return False
     if span.kind == "until" and bytes.fromhex(span.until) in octets:
+        return False
+    if span.kind == "run" and (len(octets) < span.octets or set(octets) - set(bytes.fromhex(span.among))):
         return False
     most = _maximum(type)
     if len(octets) < _minimum(type) or (most is not None and len(octets) > most):
@@ -173,11 +231,18 @@ def _counted(writer: Repeated, reader: Repeated, entries: Judgement) -> Judgemen
         return no(
             f"the count is written in {count_octets(writer.count_octets)} and read from {reader.count_octets}"
         )
+    if _surroundings(writer) != _surroundings(reader):
+        return no("other octets surround or follow the entries")
     if entries.verdict is not Verdict.YES:
         return Judgement(entries.verdict, f"in each entry: {entries.why}")
     if reader.minimum > writer.minimum:
         return depends(f"correct if there are at least {reader.minimum} entries")
     return yes("every number of entries that is written can be read")
+
+
+def _surroundings(type: Repeated) -> tuple[str, ...]:
+    between = type.between if isinstance(type, ir.PairsType) else ""
+    return type.until, type.before, between, type.after
 
 
 def _reads_size(writer: ir.SizeType, reader: ir.SizeType) -> Judgement:
@@ -200,6 +265,11 @@ def _reads_run(writer: Sequence[ir.Field], reader: Sequence[ir.Field], words: Vo
     name, worst = max(inside, key=lambda row: _badness(row[1]), default=("", ALIKE))
     if worst.verdict is Verdict.NO:
         return no(f"{name}: {worst.why}")
+    if any(
+        bare_option(one.option) != bare_option(other.option)
+        for one, other in zip(writer, reader, strict=False)
+    ):
+        return depends("correct where both editions find the same fields present")
     if not all(field.optional for field in (*writer[len(reader) :], *reader[len(writer) :])):
         return no("the records have different fields, so what follows is read at the wrong place")
     if len(writer) > len(reader):
@@ -208,12 +278,13 @@ def _reads_run(writer: Sequence[ir.Field], reader: Sequence[ir.Field], words: Vo
 
 
 def _reads_union(writer: ir.UnionType, reader: ir.UnionType, words: Vocabulary) -> Judgement:
+    words = words.inside(writer, reader)
     known = dict(zip(reader.tags, reader.options, strict=True))
     rows = [(tag, option) for tag, option in zip(writer.tags, writer.options, strict=True) if tag in known]
     inside = [(option.name, reads(option, known[tag], words)) for tag, option in rows]
     good = [name for name, found in inside if found.verdict is Verdict.YES]
     if len(good) == len(writer.options):
-        return yes("every record that is written can be read")
+        return _reads_case(writer, reader, yes("every record that is written can be read"))
     if not rows or all(found.verdict is Verdict.NO for _, found in inside):
         return no("no record that is written can be read")
     return depends(f"read only where it is {' or '.join(good) or 'one of those that both know'}")
@@ -271,6 +342,10 @@ def _reads_span(writer: ir.Type, reader: ir.Type) -> Judgement:
     if written != read:
         if written.kind == "rest" and read.kind == "fixed":
             conditions.append(f"it has {count_octets(read.octets)}")
+        elif written.kind == "run" and read.kind == "run":
+            conditions += _run_conditions(written, read)
+        elif {written.kind, read.kind} == {"run", "until"}:
+            conditions.append("it ends at the same octet for both editions")
         elif not (written.kind == "fixed" and read.kind == "rest"):
             return no("the value ends elsewhere, so what follows it is read at the wrong place")
     least = written.octets if written.kind == "fixed" else _minimum(writer)
@@ -285,6 +360,16 @@ def _reads_span(writer: ir.Type, reader: ir.Type) -> Judgement:
     if conditions:
         return depends(f"correct if {' and '.join(conditions)}")
     return yes("the octets are the same, and the reader accepts all of them")
+
+
+def _run_conditions(written: ir.Length, read: ir.Length) -> list[str]:
+    """Return the conditions under which two runs of characters have the same end."""
+    found = []
+    if written.among != read.among:
+        found.append("it and the octet after it are among the characters of both editions, or of neither")
+    if written.octets < read.octets:
+        found.append(f"it has at least {count_octets(read.octets)}")
+    return found
 
 
 def _text_conditions(writer: ir.Type, reader: ir.Type) -> list[str]:
@@ -317,8 +402,8 @@ def _terminated(type: ir.Type) -> bool:
 
 
 def is_nothing(type: ir.Type) -> bool:
-    """Whether every value of the type has no octets: a constant of an empty frame."""
-    return isinstance(type, ir.ConstantType) and not type.octets
+    """Whether every value of the type has no octets: a constant of an empty frame, or only a presence."""
+    return isinstance(type, ir.PresentType) or (isinstance(type, ir.ConstantType) and not type.octets)
 
 
 def can_be_empty(type: ir.Type) -> bool:
@@ -326,4 +411,7 @@ def can_be_empty(type: ir.Type) -> bool:
     span = _span(type)
     if isinstance(type, ir.ListType | ir.PairsType):
         return type.count_octets == 0 and type.minimum == 0
-    return span is not None and span.kind in ("rest", "until", "counted") and _minimum(type) == 0
+    open_end = span is not None and (
+        span.kind in ("rest", "until", "counted") or (span.kind == "run" and not span.octets)
+    )
+    return open_end and _minimum(type) == 0

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from specwire.generator import ir
+from specwire.generator.emit.reference.boxes import condition_text
 
 
 def describe(type: ir.Type) -> str:
     """Return a type in a few words, with everything that determines its octets."""
     match type:
-        case ir.ConstantType(hex=octets, text=text):
-            return f"constant {text!r}" if text else f"constant 0x{octets}" if octets else "nothing"
-        case ir.KeywordType(options=options):
-            return " or ".join(map(repr, options))
+        case ir.ConstantType(hex=octets, text=text, folded=folded):
+            words = f"constant {text!r}" if text else f"constant 0x{octets}" if octets else "nothing"
+            return words + _either_case(folded)
+        case ir.KeywordType(options=options, folded=folded):
+            return " or ".join(map(repr, options)) + _either_case(folded)
         case ir.PaddingType(octets=count, fill=fill, multiple=multiple):
             number = (
                 f"to a multiple of {count_octets(multiple)}, filled with"
@@ -23,7 +25,14 @@ def describe(type: ir.Type) -> str:
             return f"size of what follows, in {' or '.join(map(_form, forms))}"
         case ir.CounterType(number=number, counts=counts, plus=plus):
             more = f" plus {plus}" if plus else ""
-            return f"count of {' and '.join(counts)}{more}: {_number(number)}"
+            words = _bits(number) if isinstance(number, ir.BitType) else _number(number)
+            return f"count of {' and '.join(counts)}{more}: {words}"
+        case ir.BitType():
+            return _bits(type)
+        case ir.PresentType():
+            return "whether the constants with the same condition are present"
+        case ir.EnclosingType(name=name):
+            return f"{name} again"
         case ir.ChecksumType(number=number, algorithm=algorithm, over=over):
             return f"{algorithm} of {', '.join(over)}: {_number(number)}"
         case ir.IntegerType() | ir.FloatType() | ir.BooleanType() | ir.VarintType() | ir.DigitsType():
@@ -39,20 +48,64 @@ def describe(type: ir.Type) -> str:
         case ir.JsonType():
             return "JSON text, rest of the frame"
         case ir.ListType(element=element):
-            return f"list, {_count(type)}, of: {describe(element)}"
+            return f"list, {_count(type)}, of: {_around(type, describe(element))}"
         case ir.PairsType(name=name, value=value, split=split):
             entry = (
                 f"{describe(name)}, split at its {split} '='"
                 if value is None
-                else (f"{describe(name)}; {describe(value)}")
+                else f"{describe(name)}; {_between(type)}{describe(value)}"
             )
-            return f"dictionary, {_count(type)}, of: {entry}"
+            return f"dictionary, {_count(type)}, of: {_around(type, entry)}"
         case ir.RecordType(fields=fields):
-            inside = "; ".join(f"{field.name}: {describe(field.type)}" for field in fields)
-            return f"record ({inside})"
-        case ir.UnionType(options=options, tags=tags):
+            return f"record ({'; '.join(map(_field, fields))})"
+        case ir.UnionType(options=options, tags=tags, folded=folded):
             rows = zip(tags, options, strict=True)
-            return "one of " + " or ".join(f"0x{tag} {option.name}" for tag, option in rows)
+            words = " or ".join(f"0x{tag} {option.name}" for tag, option in rows)
+            return f"one of {words}{_either_case(folded)}"
+
+
+def _field(field: ir.Field) -> str:
+    when = f" {condition_text(field.option)}" if field.option else ""
+    return f"{field.name}: {describe(field.type)}{when}"
+
+
+def describe_option(field: ir.Field) -> str:
+    """Return in words when a field inside a frame or record is present."""
+    if field.option is not None:
+        return condition_text(field.option)
+    return "optional" if field.optional else "always"
+
+
+def _bits(type: ir.BitType) -> str:
+    whole = f"{count_octets(type.octets)}{_order(type.order, type.octets)}"
+    kind = "boolean in bit" if type.boolean else "spare bits" if type.spare else "integer in bits"
+    where = f"{kind} {_bit_numbers(type)} of {whole}"
+    if type.constant is not None:
+        return f"{where}, always {type.constant}"
+    if type.announces:
+        return f"{where}, whether fields are present"
+    if type.values:
+        return f"{where}, one of {', '.join(map(str, type.values))}"
+    return where + (f", one of {type.enum}{' or another' * type.open}" if type.enum else "")
+
+
+def _bit_numbers(type: ir.BitType) -> str:
+    last = type.shift + type.width - 1
+    return str(last) if type.width == 1 else f"{last} to {type.shift}"
+
+
+def _either_case(folded: bool) -> str:
+    return " in either case" if folded else ""
+
+
+def _around(type: ir.ListType | ir.PairsType, entry: str) -> str:
+    """Return an entry in words with the constant octets around it."""
+    before, after = (f"0x{octets}" if octets else "" for octets in (type.before, type.after))
+    return " ".join(filter(None, (before, entry, after)))
+
+
+def _between(type: ir.PairsType) -> str:
+    return f"0x{type.between} " if type.between else ""
 
 
 def _number(type: ir.NumberType) -> str:
@@ -88,7 +141,7 @@ def _form(form: ir.SizeForm) -> str:
 
 
 def _count(type: ir.ListType | ir.PairsType) -> str:
-    words = "counted" if type.counted else "to the end"
+    words = "counted" if type.counted else f"up to 0x{type.until}" if type.until else "to the end"
     if number := ir.count_of(type):
         words = f"count in {_width(number)}"
     return words + (f", at least {type.minimum}" if type.minimum else "")
@@ -119,15 +172,22 @@ def describe_presence(part: ir.Part) -> str:
 def describe_part(part: ir.Part) -> str:
     """Return a part with its kind and the names of its fields."""
     if isinstance(part, ir.Stack):
-        return f"frames up to an empty one, {describe_presence(part)}"
+        return f"frames up to {describe_delimiter(part)}, {describe_presence(part)}"
     if isinstance(part, ir.Rest):
         return describe_presence(part)
     return f"frame of {', '.join(field.name for field in part.fields)}, {describe_presence(part)}"
 
 
+def describe_delimiter(stack: ir.Stack) -> str:
+    """Return in words the frame that ends a stack."""
+    return f"one of 0x{stack.delimiter}" if stack.delimiter else "an empty one"
+
+
 def _length(length: ir.Length) -> str:
     if length.prefix:
         return f"length in {_width(length.prefix)}"
+    if length.kind == "run":
+        return f"at least {count_octets(length.octets)} among 0x{length.among}"
     if length.kind == "until":
         return f"up to 0x{length.until}"
     if length.kind == "counted":

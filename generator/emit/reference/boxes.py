@@ -90,10 +90,10 @@ def boxes_of(name: str, type: ir.Type, counter: str = "") -> tuple[Item, ...]:
             return (Box(name, None, "padding", f"to a multiple of {multiple} octets"),)
         case ir.SizeType(forms=forms):
             return _size(name, forms)
-        case ir.CounterType(number=ir.BitType(octets=octets) as bits):
-            return (_bits(((name, bits),), octets),)
         case ir.CounterType(number=number):
-            return (_number(name, number, "size"),)
+            return (
+                boxes_of(name, number) if isinstance(number, ir.BitType) else (_number(name, number, "size"),)
+            )
         case ir.ChecksumType(number=number):
             return (_number(name, number, "size"),)
         case ir.ListType(element=element):

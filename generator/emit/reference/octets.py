@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element
 from markupsafe import Markup
 
 from specwire.generator import ir
-from specwire.generator.emit.reference.boxes import Box, Group, Item, fixed_octets, flat, pieces_of
+from specwire.generator.emit.reference.boxes import Bits, Box, Group, Item, fixed_octets, flat, pieces_of
 from specwire.generator.emit.reference.drawing import add, add_text, drawing, text_width, written
 
 ROW_OCTETS = 4
@@ -167,22 +167,36 @@ def _draw_pieces(svg: Element, placed: Sequence[tuple[Piece, float, float, float
                 {"class": "squeezed", "d": f"M{x:g} {y + 4:g}h{width:g}m0 {CELL - 8:g}h-{width:g}"},
             )
     add(group, "path", {"class": "outline", "d": _outline([spot for _, *spot in placed])})
+    if first.box.bits:
+        for piece, x, y, width in placed:
+            shown = _some_bits(first.box.bits, 8 * (piece.offset - first.offset), 8 * piece.octets)
+            _draw_bits(group, shown, x, y, width)
+        return
     widest = max(width for *_, width in placed)
     fitting = [spot for spot in placed if spot[3] == widest]
     _, x, y, width = fitting[len(fitting) // 2]
-    if first.box.bits and len(placed) == 1:
-        _draw_bits(group, first.box, x, y, width)
-        return
     add_text(group, x + width / 2, y + CELL / 2 - 2, first.box.label, width - 6, kind="label")
     size = octets_text(first.box.octets) if width > 8 * BIT else f"{first.box.octets}"
     add_text(group, x + width / 2, y + CELL / 2 + 13, size, width - 6, kind="size")
 
 
-def _draw_bits(parent: Element, box: Box, x: float, y: float, width: float) -> None:
-    """Draw the values in the bits of an integer, each as wide as its bits."""
-    bit = width / sum(bits.width for bits in box.bits)
+def _some_bits(all: Sequence[Bits], start: int, count: int) -> tuple[Bits, ...]:
+    """Return the values in `count` bits of an integer after the first `start`; those that do not fit are cut."""
+    found: list[Bits] = []
+    at = -start
+    for bits in all:
+        width = min(at + bits.width, count) - max(at, 0)
+        if width > 0:
+            found.append(replace(bits, width=width))
+        at += bits.width
+    return tuple(found)
+
+
+def _draw_bits(parent: Element, all: Sequence[Bits], x: float, y: float, width: float) -> None:
+    """Draw values in the bits of an integer, each as wide as its bits."""
+    bit = width / sum(bits.width for bits in all)
     left = x
-    for bits in box.bits:
+    for bits in all:
         room = bits.width * bit
         cell: dict[str, str | float] = {"x": left, "y": y, "width": room, "height": CELL}
         add(parent, "rect", {"class": f"box {bits.kind}", **cell})
@@ -295,7 +309,7 @@ def _widened(shape: _Shape, width: float) -> _Shape:
 
 def _draw_box(parent: Element, box: Box, x: float, y: float, width: float, height: float) -> None:
     if box.bits:
-        _draw_bits(parent, box, x, y, width)
+        _draw_bits(parent, box.bits, x, y, width)
         return
     kind = f"box {box.kind}{' variable' if box.octets is None else ''}"
     add(parent, "rect", {"class": kind, "x": x, "y": y, "width": width, "height": height})

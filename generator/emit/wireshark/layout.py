@@ -223,11 +223,11 @@ class _Messages:
                 return {"show": self._plain("octets", path, field.doc)}
             case ir.SizeType(forms=forms):
                 return {"shows": self._sizes(forms, path)}
-            case ir.CounterType(number=ir.BitType() as bits) | (ir.BitType() as bits):
-                shown = self._fields.some_bits(bits, path, self._message, field.doc)
-                return {"show": shown, "given": bits.octets > MASKED or None}
+            case ir.BitType(octets=octets):
+                shown = self._fields.some_bits(type, path, self._message, field.doc)
+                return {"show": shown, "given": octets > MASKED or None}
             case ir.CounterType(number=number) | ir.ChecksumType(number=number):
-                return self._number(field, number, path)
+                return self._shown(field, number, path)
             case ir.PresentType():
                 return {"show": self._plain("boolean", path, field.doc, 1)}
             case ir.EnclosingType(name=name):
