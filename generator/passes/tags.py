@@ -148,7 +148,7 @@ def _length(row: tuple[int, str]) -> int:
 
 def _report_unmarked(messages: Sequence[ir.Message], diagnostics: Diagnostics, span: Span) -> None:
     """Report a message without constants, which matches everything that is no other message."""
-    for message in messages:
+    for message in messages if len(messages) > 1 else ():
         if any(not any(head.octets or head.whole for head in shape.frames) for shape in message.shapes):
             diagnostics.warning(
                 "W409",
