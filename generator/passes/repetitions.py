@@ -39,7 +39,7 @@ def read_counted(
     reader.note_length(head, rule)
     width, number = prefix
     body, length = repetition.element, ir.Length("prefix", width, number=number)
-    if reader.octets.count(body) == 1:
+    if reader.octets.count(body) == 1 and not reader.is_bits(body):
         most = repetition.maximum
         bound = None if most is None or (number is None and most >= 256**width - 1) else most
         return ValueLayout(ir.OctetsType(length, repetition.minimum, bound))
@@ -221,7 +221,7 @@ def _element(reader: TypeReader, body: Element, rule: Rule | None) -> ir.Element
     if target is not None and (enclosing := reader.enclosing(target)):
         return enclosing
     inner = None if is_structured(reader, body) else reader.value_type(body, None)
-    if inner is None and target is not None and reader.hint(target).bits:
+    if reader.is_bits(body):
         return reader.record(name, (body,), target)
     if inner is not None:
         if isinstance(inner.type, ir.Element):

@@ -223,7 +223,7 @@ class TypeReader:
         The second is None for a big-endian unsigned integer. The whole is None for any other element.
         """
         rule = self.grammar.find(head) if isinstance(head, Reference) else None
-        if rule is not None and self.hint(rule).bits:
+        if self.is_bits(head):
             return None
         described = rule is not None and any(number_kinds(self.comment(rule)))
         if rule is not None and (described or declared.says_type(self.hint(rule))):
@@ -237,6 +237,11 @@ class TypeReader:
                     return number.minimum, number
         width = self.width(head)
         return None if width is None else (width, None)
+
+    def is_bits(self, element: Element) -> bool:
+        """Whether the profile names the bits of an element."""
+        rule = self.grammar.find(element) if isinstance(element, Reference) else None
+        return rule is not None and bool(self.hint(rule).bits)
 
     def opened(self, element: Element) -> Element:
         """Return the definition that a reference leads to, through other references.
@@ -359,6 +364,8 @@ class TypeReader:
             case Concatenation(items=(head, Repetition() as repetition)) if counts(self, head, repetition):
                 return self.counted(head, repetition, rule, hint) or read_text(self, element, rule, hint)
             case Repetition(minimum=low, maximum=high) if _varies(element):
+                if self.is_bits(element.element):
+                    return read_collection(self, 0, element, rule, hint)
                 if self.octets.count(element.element) == 1:
                     return ValueLayout(ir.OctetsType(REST, low, high))
                 if hint.type != "text" and is_structured(self, element.element):

@@ -1,0 +1,235 @@
+"""Bits, options, texts and lists up to what follows, and recursion, as grammars and profiles write them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from specwire.generated.errors import DecodeError, EncodeError
+from specwire.generator import ir
+from specwire.generator.pipeline import compile_protocol
+from tests.generator.compiling import faults, write
+from tests.generator.test_layouts import generated
+
+PROFILE = 'name = "demo"\nmessages = ["A"]\ncase = "exact"\n'
+
+
+def check(folder: Path, grammar: str, profile: str, *cases: tuple[dict[str, Any], bytes]) -> None:
+    """The message ``A`` with these fields has these octets."""
+    protocol = compile_protocol(write(folder / "grammars", grammar, PROFILE + profile), shown="demo").protocol
+    with generated(folder, protocol) as module:
+        for fields, octets in cases:
+            message = module.A(**fields)
+            assert message.encode() == [octets]
+            assert module.decode([octets]) == message
+
+
+def test_bits_of_an_integer_of_either_order(tmp_path: Path) -> None:
+    grammar = "A = %xA1 x y\nx = 2OCTET\ny = 2OCTET\n"
+    bits = "a = 4\nb = 1\nc = 11\n"
+    profile = (
+        f'[types.x.bits]\n{bits}[types.y]\norder = "little"\n[types.y.bits]\n{bits.replace(" =", "2 =")}'
+    )
+    # 0101 1 00000000011 is 5803.
+    fields = {"a": 5, "b": True, "c": 3, "a2": 5, "b2": True, "c2": 3}
+    check(tmp_path, grammar, profile, (fields, b"\xa1\x58\x03\x03\x58"))
+
+
+def test_bits_have_members_constants_and_defaults(tmp_path: Path) -> None:
+    grammar = "A = %xA1 x\nx = OCTET\n"
+    profile = """\
+[types.x.bits]
+version = { width = 2, constant = 2 }
+kind = { width = 3, members = { get = 1, put = 4 }, closed = true, default = "put" }
+spare = { width = 1, spare = true }
+one = { width = 1, type = "integer" }
+last = 1
+"""
+    check(tmp_path, grammar, profile, ({"one": 1, "last": False}, b"\xa1\xa2"))
+    protocol = compile_protocol(write(tmp_path / "again", grammar, PROFILE + profile), shown="demo").protocol
+    with generated(tmp_path, protocol) as module:
+        assert module.decode([b"\xa1\xa6"]).kind == module.Kind.PUT
+        for wrong in (b"\xa1\x62", b"\xa1\xaa"):
+            with pytest.raises(DecodeError):
+                module.decode([wrong])
+        with pytest.raises(EncodeError) as caught:
+            module.A(one=2, last=False).encode()
+        assert (caught.value.field, caught.value.kind) == ("one", "range")
+
+
+def test_bits_in_the_elements_of_a_list(tmp_path: Path) -> None:
+    grammar = "A = %xA1 n *x\nn = OCTET\nx = OCTET\n"
+    profile = '[types.n]\ntype = "integer"\n[types.x.bits]\nhigh = 4\nlow = 4\n'
+    protocol = compile_protocol(
+        write(tmp_path / "grammars", grammar, PROFILE + profile), shown="demo"
+    ).protocol
+    with generated(tmp_path, protocol) as module:
+        message = module.A(x=(module.X(high=1, low=2), module.X(high=15, low=0)))
+        assert message.encode() == [b"\xa1\x02\x12\xf0"]
+        assert module.decode(message.encode()) == message
+
+
+def test_an_option_before_its_constant(tmp_path: Path) -> None:
+    """The prefix of IRC, and a flag word of memcached's text protocol."""
+    grammar = 'A = [":" prefix SP] word [SP "noreply"] CRLF\nprefix = 1*VCHAR\nword = 1*ALPHA\n'
+    check(
+        tmp_path, grammar, "",
+        ({"prefix": "me!u@h", "word": "JOIN", "noreply": True}, b":me!u@h JOIN noreply\r\n"),
+        ({"prefix": None, "word": "JOIN", "noreply": False}, b"JOIN\r\n"),
+    )  # fmt: skip
+
+
+def test_an_option_that_a_number_announces(tmp_path: Path) -> None:
+    """MQTT's connect flags: a name if bit 7 is set, a password if bit 6 is set."""
+    grammar = "A = %x10 flags [name] [password] end\nflags = OCTET\nname = length *VCHAR\npassword = length *OCTET\n"
+    grammar += "length = 2OCTET\nend = OCTET\n"
+    bits = "[types.flags.bits]\nhas-name = 1\nhas-password = 1\nrest = 6\n"
+    bits += '[types.name]\npresence = "has-name"\n[types.password]\npresence = "has-password"\n'
+    whole = '[types.flags]\ntype = "integer"\n[types.name]\npresence = { field = "flags", mask = 0x80 }\n'
+    whole += '[types.password]\npresence = { field = "flags", values = [0xC0, 0x40] }\n'
+    end = '[types.end]\ntype = "integer"\n'
+    check(
+        tmp_path / "bits", grammar, bits + end,
+        ({"rest": 1, "name": "n", "password": b"", "end": 9}, b"\x10\xc1\x00\x01n\x00\x00\x09"),
+        ({"rest": 0, "name": None, "password": b"p", "end": 9}, b"\x10\x40\x00\x01p\x09"),
+        ({"rest": 0, "name": "", "password": None, "end": 9}, b"\x10\x80\x00\x00\x09"),
+        ({"rest": 63, "name": None, "password": None, "end": 9}, b"\x10\x3f\x09"),
+    )  # fmt: skip
+    check(
+        tmp_path / "whole", grammar, whole + end,
+        ({"flags": 0xC0, "name": "n", "password": b"", "end": 9}, b"\x10\xc0\x00\x01n\x00\x00\x09"),
+        ({"flags": 0x3F, "name": None, "password": None, "end": 9}, b"\x10\x3f\x09"),
+    )  # fmt: skip
+    protocol = compile_protocol(
+        write(tmp_path / "again", grammar, PROFILE + whole + end), shown="demo"
+    ).protocol
+    with generated(tmp_path, protocol) as module:
+        for fields in ({"flags": 0x80, "name": None}, {"flags": 0, "name": "n"}):
+            with pytest.raises(EncodeError) as caught:
+                module.A(**fields, password=None, end=9).encode()
+            assert (caught.value.field, caught.value.kind) == ("name", "range")
+
+
+def test_an_option_before_values_of_fixed_size(tmp_path: Path) -> None:
+    grammar = "A = %xA1 [x] crc\nx = 2OCTET\ncrc = OCTET\n"
+    profile = '[types.x]\ntype = "integer"\n[types.crc]\ntype = "integer"\n'
+    check(tmp_path, grammar, profile, ({"x": 258, "crc": 7}, b"\xa1\x01\x02\x07"), ({"crc": 7}, b"\xa1\x07"))
+
+
+def test_values_of_one_option_go_together(tmp_path: Path) -> None:
+    grammar = "A = flags [x y] z\nflags = OCTET\nx = OCTET\ny = OCTET\nz = *OCTET\n"
+    profile = (
+        '[types.x]\ntype = "integer"\npresence = { field = "flags", mask = 1 }\n[types.y]\ntype = "integer"\n'
+    )
+    profile += '[types.flags]\ntype = "integer"\n'
+    check(
+        tmp_path, grammar, profile,
+        ({"flags": 1, "x": 2, "y": 3, "z": b"z"}, b"\x01\x02\x03z"), ({"flags": 2, "z": b"z"}, b"\x02z"),
+    )  # fmt: skip
+    protocol = compile_protocol(write(tmp_path / "again", grammar, PROFILE + profile), shown="demo").protocol
+    with generated(tmp_path, protocol) as module, pytest.raises(EncodeError) as caught:
+        module.A(flags=1, x=2, z=b"").encode()
+    assert caught.value.field == "y"
+
+
+def test_a_list_of_words_and_headers(tmp_path: Path) -> None:
+    """A line with words, and headers up to an empty line, as in STOMP."""
+    grammar = """\
+A = "SEND" *(SP word) LF *(header-name ":" header-value LF) LF body %x00
+word = 1*%x21-7E
+header-name = 1*( %x20-39 / %x3B-7E )
+header-value = *( %x20-7E )
+body = *%x01-FF
+"""
+    check(
+        tmp_path, grammar, "",
+        (
+            {"word": ("a", "b:c"), "header": (("to", "/q:1"), ("x y", "")), "body": "hi\n"},
+            b"SEND a b:c\nto:/q:1\nx y:\n\nhi\n\x00",
+        ),
+        ({"word": (), "header": (), "body": ""}, b"SEND\n\n\x00"),
+    )  # fmt: skip
+
+
+def test_letters_of_either_case(tmp_path: Path) -> None:
+    grammar = 'A = "GET" SP x\nB = %s"put" SP x\nx = *VCHAR\n'
+    folder = write(tmp_path / "grammars", grammar, 'name = "demo"\nmessages = ["A", "B"]\n')
+    with generated(tmp_path, compile_protocol(folder, shown="demo").protocol) as module:
+        for octets in (b"GET x", b"get x", b"gEt x"):
+            assert module.decode([octets]) == module.A(x="x")
+        assert module.A(x="x").encode() == [b"GET x"]
+        assert module.decode([b"put x"]) == module.B(x="x")
+        with pytest.raises(DecodeError):
+            module.decode([b"PUT x"])
+
+
+def test_records_that_contain_themselves(tmp_path: Path) -> None:
+    """A tree: each node has a number and its children."""
+    grammar = (
+        "A = %xA1 node\nnode = value count *node\nvalue = OCTET ; an integer\ncount = OCTET ; an integer\n"
+    )
+    folder = write(
+        tmp_path / "grammars", grammar, PROFILE + 'max_depth = 3\n[types.count]\ncounts = "node"\n'
+    )
+    protocol = compile_protocol(folder, shown="demo").protocol
+    assert protocol.max_depth == 3
+    with generated(tmp_path, protocol) as module:
+        leaf = module.Node(value=2, node=())
+        tree = module.A(node=module.Node(value=1, node=(leaf, module.Node(value=3, node=(leaf,)))))
+        assert tree.encode() == [bytes.fromhex("a1 0102 0200 0301 0200")]
+        assert module.decode(tree.encode()) == tree
+        deep = module.Node(value=0, node=(module.Node(value=1, node=(module.Node(value=3, node=(leaf,)),)),))
+        with pytest.raises(EncodeError) as caught:
+            module.A(node=deep).encode()
+        assert caught.value.kind == "limit"
+        with pytest.raises(DecodeError) as refused:
+            module.decode([bytes.fromhex("a1 0001 0101 0301 0200")])
+        assert refused.value.kind == "limit"
+
+
+@pytest.mark.parametrize(
+    ("grammar", "profile", "code"),
+    [
+        # Bits that do not cover their rule, or do not fit it.
+        ("A = %xA1 x\nx = 2OCTET\n", "[types.x.bits]\na = 15\n", "E402"),
+        ("A = %xA1 x\nx = *OCTET\n", "[types.x.bits]\na = 8\n", "E402"),
+        ("A = %xA1 x\nx = OCTET\n", "[types.x.bits]\na = { width = 8, constant = 256 }\n", "E402"),
+        ("A = %xA1 x\nx = OCTET\n", '[types.x.bits]\na = { width = 8, type = "boolean" }\n', "E402"),
+        ("A = %xA1 x\nx = OCTET\n", '[types.x]\ntype = "integer"\n[types.x.bits]\na = 8\n', "E510"),
+        # Nothing says whether it is present; or what follows may begin like it.
+        ("A = %xA1 [x] y\nx = 2OCTET\ny = *OCTET\n", "", "E405"),
+        ('A = ["a" x] y\nx = OCTET\ny = 1*ALPHA\n', "", "E405"),
+        ('A = ["ab" x] "abc" y\nx = OCTET\ny = *OCTET\n', "", "E405"),
+        (
+            "A = n [x] y\nn = OCTET\nx = OCTET\ny = *OCTET\n",
+            '[types.x]\npresence = { field = "z" }\n',
+            "E405",
+        ),
+        (
+            "A = n [x] y\nn = OCTET\nx = OCTET\ny = *OCTET\n",
+            '[types.x]\npresence = { field = "n" }\n',
+            "E405",
+        ),
+        ("A = n [x [y]] z\nn = OCTET\nx = OCTET\ny = OCTET\nz = *OCTET\n", "", "E405"),
+        # The end of a text or a list is not certain.
+        ("A = %xA1 x y\nx = 1*ALPHA\ny = 1*VCHAR\n", "", "E409"),
+        ("A = %xA1 *(SP x) SP y\nx = 1*ALPHA\ny = *OCTET\n", "", "E409"),
+        # It never ends, has no end, or is too deep for anybody.
+        ("A = %xA1 x\nx = %x01 x\n", "", "E412"),
+        ("A = %xA1 x\nx = %x01 *x\n", "", "E412"),
+        ("A = %xA1 x\nx = OCTET\n", "max_depth = 257\n", "E510"),
+    ],
+)
+def test_what_cannot_be_expressed_is_refused(tmp_path: Path, grammar: str, profile: str, code: str) -> None:
+    found = [fault.split()[0] for fault in faults(tmp_path, grammar, PROFILE + profile)]
+    assert code in found
+
+
+def test_the_condition_of_an_option_is_in_the_ir(tmp_path: Path) -> None:
+    grammar = 'A = [":" x] "b"\nx = 1*DIGIT\n'
+    protocol = compile_protocol(write(tmp_path, grammar, PROFILE), shown="demo").protocol
+    colon, x, end = protocol.messages[0].fields
+    assert colon.option == x.option == ir.Option("octets", 1, octets="3a")
+    assert (x.nullable, x.required, end.option) == (True, False, None)
