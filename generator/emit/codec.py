@@ -87,6 +87,7 @@ class _Record:
     read: str
     write: str
     doc: str = ""
+    options: str = ""
     constants: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
 
@@ -120,7 +121,7 @@ def emit(protocol: ir.Protocol) -> str:
         dispatch=_dispatch(protocol, lends=lends_slices(plan)),
         entries=_entries(protocol),
         enum_checks=[(f"_{enum.name.upper()}", tuple(v for _, v in enum.members)) for enum in protocol.enums],
-        keyword_only=any(keyword_only(message) for message in protocol.messages),
+        keyword_only=any(map(keyword_only, (*protocol.messages, *records(protocol)))),
         helpers=[
             (module, name)
             for module, names in _HELPERS.items()
@@ -157,8 +158,7 @@ def _class(message: ir.Message, protocol: ir.Protocol, plan: Plan, structs: dict
     return _Class(
         name=message.class_name,
         doc=class_doc(message, protocol),
-        options=", frozen=True, gc=False"
-        + (", kw_only=True, metaclass=KeywordOnly" if keyword_only(message) else ""),
+        options=_class_options(message),
         constants=tuple(_constants(message, protocol)),
         fields=tuple(_fields(message, protocol)),
         wire_flags=wire_flags(message),
@@ -184,9 +184,12 @@ def _record(record: ir.RecordType, protocol: ir.Protocol, plan: Plan, structs: d
         if isinstance(found.type, ir.ConstantType) and found.type.hex:
             kind, value = constant_value(found.type)
             constants.append(f"{found.attribute}: ClassVar[{kind}] = {value}")
+    if keyword_only(record):
+        constants.append(_match_args(record))
     return _Record(
         function=record_function(record.class_name),
         annotation=record.class_name,
+        options=_class_options(record),
         read=read,
         write=write,
         doc=record_doc(record, protocol),
@@ -227,9 +230,17 @@ def _constants(message: ir.Message, protocol: ir.Protocol) -> list[str]:
             kind, value = constant_value(found.type)
             lines.append(f"{found.attribute}: ClassVar[{kind}] = {value}")
     if keyword_only(message):
-        names = tuple(found.attribute for found, _ in frame_fields(message))
-        lines.append(f"__match_args__ = {names!r}")
+        lines.append(_match_args(message))
     return lines
+
+
+def _class_options(one: ir.Message | ir.RecordType) -> str:
+    more = ", kw_only=True, metaclass=KeywordOnly" if keyword_only(one) else ""
+    return f", frozen=True, gc=False{more}"
+
+
+def _match_args(one: ir.Message | ir.RecordType) -> str:
+    return f"__match_args__ = {tuple(found.attribute for found in one.fields if not found.implied)!r}"
 
 
 def _fields(message: ir.Message, protocol: ir.Protocol) -> list[str]:

@@ -128,8 +128,6 @@ class BodyEncoder:
         """Slot -> its number of octets, if that is fixed or in that of another slot."""
         self.integers: dict[str, Number | Bit] = {}
         """Slot -> the number or bits of a number in it."""
-        self.counts: dict[str, str] = {}
-        """Slot -> variable with the number in it, if that counts values that may be omitted."""
         self.optionals: dict[str, Optional] = {}
         """Slot -> the optional operations that have its value."""
         self.pieces: list[str] = []
@@ -330,10 +328,6 @@ class BodyEncoder:
         self.lines.add(f'{octets} = b""')
         if op.boolean:
             self.encoder.refuse_if(f"not isinstance({self.source(op.slot)}, bool)", "TypeError")
-        counts = [self.integers[slot] for slot in _counted_by(op.body) if slot in self.integers]
-        for counter in counts:
-            self.counts[counter.slot] = self.names.fresh("counted", "int")
-            self.lines.add(f"{self.counts[counter.slot]} = {counter.plus}")
         with self.lines.block(f"if {self._presence(op)}:"):
             if self.omitted and op.when.kind == "left":
                 self.encoder.refuse_if(self.omitted)
@@ -341,8 +335,6 @@ class BodyEncoder:
                 self.encoder.refuse_if(f"{self.source(other)} is None")
             inner = BodyEncoder(self.encoder, self.owner)
             self.lines.add(f"{octets} = {inner.expression(op.body)}")
-            for counter in counts:
-                self.lines.add(f"{self.counts[counter.slot]} = {inner._count(counter)}")
             if op.when.kind == "left" and may_be_empty(op.body, self.encoder.records):
                 self.encoder.refuse_if(f"not {octets}")
         if op.others:
@@ -396,7 +388,6 @@ class BodyEncoder:
         inner = BodyEncoder(self.encoder, self.owner, self.sources)
         inner.octets, inner.lists, inner.measured = self.octets, self.lists, self.measured
         inner.numbers, inner.sizes, inner.optionals = self.numbers, self.sizes, self.optionals
-        inner.counts = self.counts
         inner.assemble(body)
         return " + ".join(filter(None, inner.pieces)) or _NOTHING
 
@@ -498,8 +489,6 @@ class BodyEncoder:
 
     def _count(self, op: Number | Bit) -> str:
         """Return the expression for a hidden number."""
-        if op.slot in self.counts:
-            return self.counts[op.slot]
         if op.slot in self.lists:
             return _plus(f"len({self.lists[op.slot]})", op.plus)
         terms = [self._length(slot) for slot in op.counts]
@@ -612,16 +601,6 @@ def _slots(body: Body) -> Iterator[str]:
             yield from (number.slot for number in (op, *op.bits))
         elif not isinstance(op, Fixed | Mark | Region):
             yield op.slot
-
-
-def _counted_by(body: Body) -> Iterator[str]:
-    """Yield the slots of the numbers that count values of a body."""
-    for op in _all(body):
-        match op:
-            case TakeText(extent=extent) | TakeOctets(extent=extent) if extent.kind == "slot":
-                yield extent.slot
-            case Loop(count=count) if count:
-                yield count
 
 
 def _variable_number(op: Number, value: str) -> str:
