@@ -42,6 +42,7 @@ from specwire.generator.passes.shapes import readers, takes_sender
 from specwire.generator.plan import plan_of
 from specwire.generator.plan.layouts import announcing_bits, selected
 from specwire.generator.support.plan import Choose, Plan
+from specwire.generator.support.words import number_of
 
 _HELPERS = {
     "specwire.generated.checksums": ("compute_checksum",),
@@ -121,7 +122,10 @@ def emit(protocol: ir.Protocol) -> str:
         dispatch=_dispatch(protocol, lends=lends_slices(plan)),
         entries=_entries(protocol),
         enum_checks=[(f"_{enum.name.upper()}", tuple(v for _, v in enum.members)) for enum in protocol.enums],
-        keyword_only=any(map(keyword_only, (*protocol.messages, *records(protocol)))),
+        keyword_only=any(
+            [keyword_only(one) for one in protocol.messages]
+            + [keyword_only(one) for one in records(protocol)]
+        ),
         helpers=[
             (module, name)
             for module, names in _HELPERS.items()
@@ -268,14 +272,18 @@ def field_doc(found: ir.Field, many: bool, announcing: int) -> str:
             facts.append(_range(*ir.bounds(found.type)))
         case ir.FloatType(octets=4):
             facts.append("in single precision")
-        case ir.IntegerType(enum=str() as enum):
+        case ir.BitType(enum=None, values=(), boolean=False, width=width):
+            facts.append(_range(0, 2**width - 1))
+        case ir.IntegerType(enum=str() as enum) | ir.BitType(enum=str() as enum):
             facts.append(f"a value of `{''.join(part.capitalize() for part in enum.split('_'))}`")
-        case ir.IntegerType(values=values) if values:
+        case ir.IntegerType(values=values) | ir.BitType(values=values) if values:
             facts.append(" or ".join(map(str, values)))
         case ir.TextType(length=ir.Length(prefix=number)) if number is not None:
             facts.append(f"at most {_power(ir.bounds(number)[1])} octets of UTF-8")
         case ir.TextType(length=ir.Length(kind="until", until=until)):
             facts.append(f"without the terminator 0x{until}")
+        case ir.TextType(length=ir.Length(kind="run", octets=least)) if least:
+            facts.append(f"at least {number_of(least, 'octet')}")
         case ir.TextType(length=ir.Length(kind="fixed", octets=octets), padding=padding):
             facts.append(f"{'at most' if padding else 'exactly'} {octets} octets of UTF-8")
         case ir.OctetsType(length=ir.Length(kind="fixed", octets=octets)):
@@ -286,6 +294,8 @@ def field_doc(found: ir.Field, many: bool, announcing: int) -> str:
             facts.append("(name, value) pairs in wire order")
         case ir.KeywordType(options=options):
             facts.append(" or ".join(options))
+        case ir.PresentType():
+            facts.append("whether the optional octets are present")
     if many:
         facts.append("one item for each frame")
     if found.unit:
@@ -293,9 +303,25 @@ def field_doc(found: ir.Field, many: bool, announcing: int) -> str:
     facts.extend(f"`{name}` is special" for name in found.sentinels)
     if found.optional:
         facts.append("None if the frame ends before it")
+    elif found.option and found.nullable:
+        facts.append(f"None unless {_condition(found.option)}")
     elif found.nullable:
         facts.append("None if the message has no such frame")
     return f"{words} {sentence('; '.join(facts))}".strip()
+
+
+def _condition(option: ir.Option) -> str:
+    """Return the condition for the fields of an option as text."""
+    match option.kind:
+        case "left":
+            return (
+                f"more than {number_of(option.left, 'octet')} are left" if option.left else "octets are left"
+            )
+        case "octets":
+            return f"the octets 0x{option.octets} are there"
+        case "number":
+            mask = f" & 0x{option.mask:02x}" if option.mask else ""
+            return f"`{option.field}`{mask} is {' or '.join(map(str, option.values))}"
 
 
 def _range(least: int, most: int) -> str:
