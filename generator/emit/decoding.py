@@ -24,7 +24,8 @@ from specwire.generator.emit.bodies import (
     value_annotation,
     whole_value,
 )
-from specwire.generator.emit.decoding_body import BodyDecoder, Decoder, drop_nul
+from specwire.generator.emit.decoding_body import BodyDecoder
+from specwire.generator.emit.decoding_runs import Decoder, drop_nul
 from specwire.generator.emit.local_names import LocalNames
 from specwire.generator.emit.python import Lines, octets_literal
 from specwire.generator.plan.layouts import announcing_bits
