@@ -42,6 +42,7 @@ from specwire.generator.passes.shapes import readers, takes_sender
 from specwire.generator.plan import plan_of
 from specwire.generator.plan.layouts import announcing_bits, selected
 from specwire.generator.support.plan import Choose, Plan
+from specwire.generator.support.words import number_of
 
 _HELPERS = {
     "specwire.generated.checksums": ("compute_checksum",),
@@ -87,6 +88,7 @@ class _Record:
     read: str
     write: str
     doc: str = ""
+    options: str = ""
     constants: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
 
@@ -120,7 +122,10 @@ def emit(protocol: ir.Protocol) -> str:
         dispatch=_dispatch(protocol, lends=lends_slices(plan)),
         entries=_entries(protocol),
         enum_checks=[(f"_{enum.name.upper()}", tuple(v for _, v in enum.members)) for enum in protocol.enums],
-        keyword_only=any(keyword_only(message) for message in protocol.messages),
+        keyword_only=any(
+            [keyword_only(one) for one in protocol.messages]
+            + [keyword_only(one) for one in records(protocol)]
+        ),
         helpers=[
             (module, name)
             for module, names in _HELPERS.items()
@@ -157,8 +162,7 @@ def _class(message: ir.Message, protocol: ir.Protocol, plan: Plan, structs: dict
     return _Class(
         name=message.class_name,
         doc=class_doc(message, protocol),
-        options=", frozen=True, gc=False"
-        + (", kw_only=True, metaclass=KeywordOnly" if keyword_only(message) else ""),
+        options=_class_options(message),
         constants=tuple(_constants(message, protocol)),
         fields=tuple(_fields(message, protocol)),
         wire_flags=wire_flags(message),
@@ -184,9 +188,12 @@ def _record(record: ir.RecordType, protocol: ir.Protocol, plan: Plan, structs: d
         if isinstance(found.type, ir.ConstantType) and found.type.hex:
             kind, value = constant_value(found.type)
             constants.append(f"{found.attribute}: ClassVar[{kind}] = {value}")
+    if keyword_only(record):
+        constants.append(_match_args(record))
     return _Record(
         function=record_function(record.class_name),
         annotation=record.class_name,
+        options=_class_options(record),
         read=read,
         write=write,
         doc=record_doc(record, protocol),
@@ -227,9 +234,17 @@ def _constants(message: ir.Message, protocol: ir.Protocol) -> list[str]:
             kind, value = constant_value(found.type)
             lines.append(f"{found.attribute}: ClassVar[{kind}] = {value}")
     if keyword_only(message):
-        names = tuple(found.attribute for found, _ in frame_fields(message))
-        lines.append(f"__match_args__ = {names!r}")
+        lines.append(_match_args(message))
     return lines
+
+
+def _class_options(one: ir.Message | ir.RecordType) -> str:
+    more = ", kw_only=True, metaclass=KeywordOnly" if keyword_only(one) else ""
+    return f", frozen=True, gc=False{more}"
+
+
+def _match_args(one: ir.Message | ir.RecordType) -> str:
+    return f"__match_args__ = {tuple(found.attribute for found in one.fields if not found.implied)!r}"
 
 
 def _fields(message: ir.Message, protocol: ir.Protocol) -> list[str]:
@@ -257,14 +272,18 @@ def field_doc(found: ir.Field, many: bool, announcing: int) -> str:
             facts.append(_range(*ir.bounds(found.type)))
         case ir.FloatType(octets=4):
             facts.append("in single precision")
-        case ir.IntegerType(enum=str() as enum):
+        case ir.BitType(enum=None, values=(), boolean=False, width=width):
+            facts.append(_range(0, 2**width - 1))
+        case ir.IntegerType(enum=str() as enum) | ir.BitType(enum=str() as enum):
             facts.append(f"a value of `{''.join(part.capitalize() for part in enum.split('_'))}`")
-        case ir.IntegerType(values=values) if values:
+        case ir.IntegerType(values=values) | ir.BitType(values=values) if values:
             facts.append(" or ".join(map(str, values)))
         case ir.TextType(length=ir.Length(prefix=number)) if number is not None:
             facts.append(f"at most {_power(ir.bounds(number)[1])} octets of UTF-8")
         case ir.TextType(length=ir.Length(kind="until", until=until)):
             facts.append(f"without the terminator 0x{until}")
+        case ir.TextType(length=ir.Length(kind="run", octets=least)) if least:
+            facts.append(f"at least {number_of(least, 'octet')}")
         case ir.TextType(length=ir.Length(kind="fixed", octets=octets), padding=padding):
             facts.append(f"{'at most' if padding else 'exactly'} {octets} octets of UTF-8")
         case ir.OctetsType(length=ir.Length(kind="fixed", octets=octets)):
@@ -275,6 +294,8 @@ def field_doc(found: ir.Field, many: bool, announcing: int) -> str:
             facts.append("(name, value) pairs in wire order")
         case ir.KeywordType(options=options):
             facts.append(" or ".join(options))
+        case ir.PresentType():
+            facts.append("whether the optional octets are present")
     if many:
         facts.append("one item for each frame")
     if found.unit:
@@ -282,9 +303,25 @@ def field_doc(found: ir.Field, many: bool, announcing: int) -> str:
     facts.extend(f"`{name}` is special" for name in found.sentinels)
     if found.optional:
         facts.append("None if the frame ends before it")
+    elif found.option and found.nullable:
+        facts.append(f"None unless {_condition(found.option)}")
     elif found.nullable:
         facts.append("None if the message has no such frame")
     return f"{words} {sentence('; '.join(facts))}".strip()
+
+
+def _condition(option: ir.Option) -> str:
+    """Return the condition for the fields of an option as text."""
+    match option.kind:
+        case "left":
+            return (
+                f"more than {number_of(option.left, 'octet')} are left" if option.left else "octets are left"
+            )
+        case "octets":
+            return f"the octets 0x{option.octets} are there"
+        case "number":
+            mask = f" & 0x{option.mask:02x}" if option.mask else ""
+            return f"`{option.field}`{mask} is {' or '.join(map(str, option.values))}"
 
 
 def _range(least: int, most: int) -> str:

@@ -24,7 +24,8 @@ from specwire.generator.emit.bodies import (
     value_annotation,
     whole_value,
 )
-from specwire.generator.emit.decoding_body import BodyDecoder, Decoder, drop_nul
+from specwire.generator.emit.decoding_body import BodyDecoder
+from specwire.generator.emit.decoding_runs import Decoder, drop_nul
 from specwire.generator.emit.local_names import LocalNames
 from specwire.generator.emit.python import Lines, octets_literal
 from specwire.generator.plan.layouts import announcing_bits
@@ -80,7 +81,8 @@ def record_reader(
         decoder.lines.add(*[f"{depth} = depth"] * (depth != "depth"))
         decoder.depth = f"{depth} + 1"
     end = BodyDecoder(decoder, frame, view=lends_slices(whole), base=at).record(plan.body, stop)
-    decoder.lines.add(f"return {_construction(decoder, record.class_name)}, {end}")
+    made = _construction(decoder, record.class_name, keywords=keyword_only(record))
+    decoder.lines.add(f"return {made}, {end}")
     return str(decoder.lines), decoder.structs
 
 
@@ -99,11 +101,11 @@ def choice_reader(choice: Choose, whole: Plan) -> str:
     return str(lines)
 
 
-def keyword_only(message: ir.Message) -> bool:
+def keyword_only(one: ir.Message | ir.RecordType) -> bool:
     """Return whether a field with a default precedes one without, which requires keyword-only
     arguments."""
     seen_default = False
-    for found in message.fields:
+    for found in one.fields:
         if found.implied:
             continue
         if found.required and seen_default:
@@ -201,14 +203,15 @@ class _Frames:
         in_turn = [part for part in parts[first:tail] if _has_flags(part)]
         if not in_turn:
             self._check_flags()
-        if any(part.presence.kind == "counted" for part in parts):
+        if all(part.presence.kind == "counted" for part in parts[first:]):
             self._counted(first)
             return
         at = self.names.local("at")
         if first < tail:
             self.lines.add(f"{at} = {first}")
-        for part in parts[first:tail]:
-            self._in_turn(part, at)
+        for position, part in enumerate(parts[first:tail], start=first):
+            after = sum(p.presence.kind == "always" and not _is_rest(p) for p in parts[position + 1 :])
+            self._in_turn(part, at, after)
             if part in in_turn:
                 self._check_flags()
         self.decoder.refuse_if(f"{at if first < tail else first} + {len(parts) - tail} != len(frames)")
@@ -324,8 +327,8 @@ class _Frames:
         kind = f"tuple[{kind}, ...]" if isinstance(part, ManyFrames) else kind
         self.lines.add(f"{slot}: {kind} | None = None")
 
-    def _in_turn(self, part: Part, at: str) -> None:
-        """Decode a part at the index in the variable `at`."""
+    def _in_turn(self, part: Part, at: str, after: int) -> None:
+        """Decode a part at the index in the variable `at`; at least `after` frames follow it."""
         constant = isinstance(part, OneFrame) and constant_octets(part.body) is not None
         if part.presence.kind == "always" or constant:
             self._next(part, "" if constant else first_slot(part), at)
@@ -334,8 +337,10 @@ class _Frames:
         mask, value = part.presence.mask, part.presence.value
         self._declare(part, slot)
         single = mask == value and not mask & (mask - 1)
-        test = f"if {self.flags} & 0x{mask:02x}{'' if single else f' == 0x{value:02x}'}:"
-        with self.lines.block(test), self.names.scope():
+        test = f"{self.flags} & 0x{mask:02x}{'' if single else f' == 0x{value:02x}'}"
+        if part.presence.kind == "counted":
+            test = f"{at} < len(frames)" + (f" - {after}" if after else "")
+        with self.lines.block(f"if {test}:"), self.names.scope():
             self._next(part, slot, at)
 
     def _next(self, part: Part, slot: str, at: str) -> None:
@@ -345,6 +350,8 @@ class _Frames:
             for limit in _limits(value, f"frames[{at}]"):
                 self.decoder.refuse_if(limit)
             self._assign_whole(value, slot, f"frames[{at}]")
+        elif slot and part.presence.kind == "always":
+            self._body(part.body, f"frames[{at}]", 0, at=self.names.fresh("place", "int"))
         elif slot:
             self.lines.add(f"{slot} = {self._inside(part.body, slot, f'frames[{at}]')}")
         else:
@@ -352,7 +359,7 @@ class _Frames:
         if isinstance(part, OneFrame):
             self.lines.add(f"{at} += 1")
         if slot:
-            self.values[slot] = slot
+            self.values.setdefault(slot, slot)
 
     def _stack(self, part: ManyFrames, at: str) -> None:
         """Decode the frames up to the delimiter, or all that remain."""

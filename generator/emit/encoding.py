@@ -18,7 +18,8 @@ from specwire.generator.emit.bodies import (
     strict_matters,
     whole_value,
 )
-from specwire.generator.emit.encoding_body import BodyEncoder, Encoder
+from specwire.generator.emit.encoding_body import BodyEncoder
+from specwire.generator.emit.encoding_pieces import Encoder
 from specwire.generator.emit.python import Lines, octets_literal
 from specwire.generator.plan.layouts import announcing_bits
 from specwire.generator.support.plan import (

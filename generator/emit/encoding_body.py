@@ -9,9 +9,7 @@ stand anywhere before what they count, can be computed. Then runs of constants a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
-from specwire.generator import ir
 from specwire.generator.emit.bodies import (
     choice_function,
     condition_source,
@@ -21,14 +19,11 @@ from specwire.generator.emit.bodies import (
     members_source,
     nested,
     record_function,
-    run_names,
     strict_matters,
     value_annotation,
 )
-from specwire.generator.emit.local_names import LocalNames
-from specwire.generator.emit.numbers import is_little, struct_code
-from specwire.generator.emit.python import STRUCT_CODES, Lines, octets_literal
-from specwire.generator.ir.names import constant_name
+from specwire.generator.emit.encoding_pieces import Encoder, Pieces
+from specwire.generator.emit.python import octets_literal
 from specwire.generator.plan.layouts import announcing_bits
 from specwire.generator.support.layout import Boolean, Digits, Integer, Varint
 from specwire.generator.support.plan import (
@@ -47,8 +42,6 @@ from specwire.generator.support.plan import (
     Op,
     Optional,
     Pad,
-    Plan,
-    RecordPlan,
     Region,
     Sized,
     TakeOctets,
@@ -57,51 +50,6 @@ from specwire.generator.support.plan import (
     fixed_octets,
     operations,
 )
-
-WIDTH_STRUCTS = {code: f"_U{octets * 8}" for octets, code in STRUCT_CODES.items()}
-"""Struct objects of one integer, shared by all messages."""
-_NOTHING = 'b""'
-
-
-@dataclass
-class Encoder:
-    """Encoder under construction: its lines and struct objects."""
-
-    name: str
-    """Name of the message or record, used in the names of struct objects."""
-    fields: tuple[ir.Field, ...]
-    protocol: ir.Protocol
-    plan: Plan
-    depth: str = "0"
-    """Expression for the number of records that contain the values."""
-    lines: Lines = field(default_factory=lambda: Lines(3))
-    structs: dict[str, str] = field(default_factory=dict)
-    names: LocalNames = field(init=False)
-    records: Mapping[str, RecordPlan] = field(init=False)
-    runs: Mapping[bytes, str] = field(init=False)
-    """Octets of which texts are runs -> name of their regular expression."""
-    packs: int = 0
-
-    def __post_init__(self) -> None:
-        self.names = LocalNames(field.attribute for field in self.fields)
-        self.records = {record.class_name: record for record in self.plan.records}
-        self.runs = run_names(self.plan)
-
-    def refuse_if(self, condition: str, error: str = "ValueError") -> None:
-        """Add a check."""
-        with self.lines.block(f"if {condition}:"):
-            self.lines.add(f"raise {error}")
-
-    def tuple_only(self, value: str) -> None:
-        """Add a check against other iterables, which would not decode to the same value."""
-        self.refuse_if(f"not isinstance({value}, tuple)", "TypeError")
-
-    def struct(self, format: str) -> str:
-        """Return the name of a struct object of that format."""
-        self.packs += 1
-        name = f"_WRITE_{constant_name(self.name)}{f'_{self.packs}' if self.packs > 1 else ''}"
-        self.structs[name] = format
-        return name
 
 
 class BodyEncoder:
@@ -128,15 +76,9 @@ class BodyEncoder:
         """Slot -> its number of octets, if that is fixed or in that of another slot."""
         self.integers: dict[str, Number | Bit] = {}
         """Slot -> the number or bits of a number in it."""
-        self.counts: dict[str, str] = {}
-        """Slot -> variable with the number in it, if that counts values that may be omitted."""
         self.optionals: dict[str, Optional] = {}
         """Slot -> the optional operations that have its value."""
-        self.pieces: list[str] = []
-        self.order = ""
-        self.codes = ""
-        self.arguments: list[str] = []
-        self.constant = b""
+        self.pieces = Pieces(encoder)
         self.start = 0
         """Index of the first piece of the body or region."""
         self.marks: dict[str, int] = {}
@@ -151,7 +93,7 @@ class BodyEncoder:
         needs."""
         self.prepare(body)
         self.assemble(body)
-        return " + ".join(filter(None, self.pieces)) or _NOTHING
+        return self.pieces.joined()
 
     def source(self, slot: str) -> str:
         """Return the expression for the value of a slot."""
@@ -330,10 +272,6 @@ class BodyEncoder:
         self.lines.add(f'{octets} = b""')
         if op.boolean:
             self.encoder.refuse_if(f"not isinstance({self.source(op.slot)}, bool)", "TypeError")
-        counts = [self.integers[slot] for slot in _counted_by(op.body) if slot in self.integers]
-        for counter in counts:
-            self.counts[counter.slot] = self.names.fresh("counted", "int")
-            self.lines.add(f"{self.counts[counter.slot]} = {counter.plus}")
         with self.lines.block(f"if {self._presence(op)}:"):
             if self.omitted and op.when.kind == "left":
                 self.encoder.refuse_if(self.omitted)
@@ -341,8 +279,6 @@ class BodyEncoder:
                 self.encoder.refuse_if(f"{self.source(other)} is None")
             inner = BodyEncoder(self.encoder, self.owner)
             self.lines.add(f"{octets} = {inner.expression(op.body)}")
-            for counter in counts:
-                self.lines.add(f"{self.counts[counter.slot]} = {inner._count(counter)}")
             if op.when.kind == "left" and may_be_empty(op.body, self.encoder.records):
                 self.encoder.refuse_if(f"not {octets}")
         if op.others:
@@ -384,69 +320,63 @@ class BodyEncoder:
         for op in body:
             if isinstance(op, Sized):
                 inside = self._inside(op.body)
-                self._flush()
                 self.pieces.append(f"sized({inside}, {op.forms!r})")
             else:
                 for inner in operations((op,)):
                     self._piece(inner)
-        self._flush()
+        self.pieces.flush()
 
     def _inside(self, body: Body) -> str:
         """Return the octets of a body inside this one, whose values are prepared."""
         inner = BodyEncoder(self.encoder, self.owner, self.sources)
         inner.octets, inner.lists, inner.measured = self.octets, self.lists, self.measured
         inner.numbers, inner.sizes, inner.optionals = self.numbers, self.sizes, self.optionals
-        inner.counts = self.counts
         inner.assemble(body)
-        return " + ".join(filter(None, inner.pieces)) or _NOTHING
+        return inner.pieces.joined()
 
     def _piece(self, op: Op) -> None:
         match op:
             case Expect(octets=octets):
-                self.constant += octets
+                self.pieces.constant(octets)
             case Pad(octets=octets, fill=fill, multiple=0):
-                self.constant += fill * octets
+                self.pieces.constant(fill * octets)
             case Pad(fill=fill, multiple=multiple):
                 self._pad(fill, multiple)
             case Number():
                 self._add_number(op)
             case TakeText(padding=bytes() as fill, extent=extent):
                 call = f"padded({self.source(op.slot)}, {extent.octets}, {octets_literal(fill)})"
-                self._add(f"{extent.octets}s", call)
+                self.pieces.add(f"{extent.octets}s", call)
             case TakeText(extent=extent) | TakeOctets(extent=extent):
                 if extent.kind == "fixed":
-                    self._add(f"{extent.octets}s", self.octets[op.slot])
+                    self.pieces.add(f"{extent.octets}s", self.octets[op.slot])
                 else:
-                    self._append(self.octets[op.slot])
+                    self.pieces.append(self.octets[op.slot])
             case Loop():
-                self._append(self.octets[op.slot])
+                self.pieces.append(self.octets[op.slot])
             case Nest() | Choose():
-                self._append(self.octets.get(op.slot) or self._record(op))
+                self.pieces.append(self.octets.get(op.slot) or self._record(op))
             case Optional():
-                self._append(self.octets[op.slot])
+                self.pieces.append(self.octets[op.slot])
             case Region(body=inside):
                 self._region(inside)
             case Mark(name=name):
-                self._flush()
-                self.marks[name] = len(self.pieces)
+                self.pieces.flush()
+                self.marks[name] = len(self.pieces.octets)
             case Verify():
                 self._verify(op)
 
     def _region(self, body: Body) -> None:
         """Add the pieces of a region, which has no octets of its own."""
-        self._flush()
-        outer, self.start = self.start, len(self.pieces)
+        self.pieces.flush()
+        outer, self.start = self.start, len(self.pieces.octets)
         self.assemble(body)
         self.start = outer
 
-    def _append(self, piece: str) -> None:
-        self._flush()
-        self.pieces.append(piece)
-
     def _add_number(self, op: Number) -> None:
         if op.checks:
-            self._append("")
-            self.checks[op.slot] = len(self.pieces) - 1, op
+            self.pieces.append("")
+            self.checks[op.slot] = len(self.pieces.octets) - 1, op
             return
         if op.bits:
             value = self._bit_terms(op)
@@ -458,28 +388,9 @@ class BodyEncoder:
             value = self.source(op.slot)
         if isinstance(op.coding, Varint | Digits):
             octets = _variable_number(op, value) if op.counts else self.octets[op.slot]
-            self._append(octets)
+            self.pieces.append(octets)
             return
-        self._add_packed(op, value)
-
-    def _add_packed(self, op: Number, value: str) -> None:
-        code, little = struct_code(op.coding), is_little(op.coding)
-        order = "" if little is None else "<" if little else ">"
-        if code and (not order or self.order in ("", order)):
-            self.order = self.order or order
-            self._add(code, value)
-            return
-        octets = fixed_octets(op) or 0
-        if not code:
-            assert isinstance(op.coding, Integer | Boolean)
-            signed = isinstance(op.coding, Integer) and op.coding.signed
-            call = "twos_complement" if signed else "unsigned"
-            byteorder = ', "little"' if little else ""
-            self._add(f"{octets}s", f"{call}({value}, {octets}{byteorder})")
-            return
-        # Another byte order than that of the run before.
-        self._flush()
-        self._add_packed(op, value)
+        self.pieces.number(op, value)
 
     def _bit_terms(self, op: Number) -> str:
         """Return the expression for an integer that is made of bits."""
@@ -498,8 +409,6 @@ class BodyEncoder:
 
     def _count(self, op: Number | Bit) -> str:
         """Return the expression for a hidden number."""
-        if op.slot in self.counts:
-            return self.counts[op.slot]
         if op.slot in self.lists:
             return _plus(f"len({self.lists[op.slot]})", op.plus)
         terms = [self._length(slot) for slot in op.counts]
@@ -513,50 +422,17 @@ class BodyEncoder:
             return f"len({_variable_number(number, self._count(number))})"
         return str(self.sizes[slot])
 
-    def _add(self, code: str, argument: str) -> None:
-        self._close_constant()
-        self.codes += code
-        self.arguments.append(argument)
-
-    def _close_constant(self) -> None:
-        if self.constant:
-            self.codes += f"{len(self.constant)}s"
-            self.arguments.append(octets_literal(self.constant))
-            self.constant = b""
-
-    def _flush(self) -> None:
-        """End the run: add one pack, or a literal if it consists of constants."""
-        if self.constant and not self.codes:
-            self.pieces.append(octets_literal(self.constant))
-            self.constant = b""
-        self._close_constant()
-        if self.codes:
-            self.pieces.append(self._packed())
-        self.order, self.codes, self.arguments = "", "", []
-
-    def _packed(self) -> str:
-        codes, arguments = self.codes, self.arguments
-        if len(arguments) == 1 and codes.endswith("s"):
-            # Octets whose length is already checked.
-            return arguments[0]
-        if codes == "B" and arguments[0].startswith("len(") and " " not in arguments[0]:
-            # A longer value has no entry in the table; packing its length would take three times as long.
-            return f"OCTETS[{arguments[0]}]"
-        shared = WIDTH_STRUCTS.get(codes) if self.order != "<" else None
-        name = shared or self.encoder.struct(f"{self.order or '>'}{codes}")
-        return f"{name}.pack({', '.join(arguments)})"
-
     def _pad(self, fill: bytes, multiple: int) -> None:
         """Add octets up to a multiple: the pieces before them become variables."""
-        self._flush()
-        for position, piece in enumerate(self.pieces[self.start :], start=self.start):
+        self.pieces.flush()
+        for position, piece in enumerate(self.pieces.octets[self.start :], start=self.start):
             if piece:
-                self.pieces[position] = self._assigned(piece, "before")
-        terms = [f"len({piece})" for piece in self.pieces[self.start :] if piece]
+                self.pieces.octets[position] = self._assigned(piece, "before")
+        terms = [f"len({piece})" for piece in self.pieces.octets[self.start :] if piece]
         terms += [
             str(fixed_octets(check))
             for at, check in self.checks.values()
-            if at >= self.start and not self.pieces[at]
+            if at >= self.start and not self.pieces.octets[at]
         ]
         total = " + ".join(terms) or "0"
         self.pieces.append(f"{octets_literal(fill)} * (-({total}) % {multiple})")
@@ -571,18 +447,21 @@ class BodyEncoder:
 
     def _verify(self, op: Verify) -> None:
         """Compute a checksum; the octets that it covers become variables."""
-        self._flush()
+        self.pieces.flush()
         covered: list[str] = []
         for begin, end in op.ranges:
             first, last = self.marks[begin], self.marks[end]
-            pieces = [self._assigned(piece, "covered") if piece else "" for piece in self.pieces[first:last]]
-            self.pieces[first:last] = pieces
+            pieces = [
+                self._assigned(piece, "covered") if piece else "" for piece in self.pieces.octets[first:last]
+            ]
+            self.pieces.octets[first:last] = pieces
             covered += filter(None, pieces)
         position, number = self.checks[op.slot]
-        inner = BodyEncoder(self.encoder, self.owner)
-        inner._add_packed(number, f"compute_checksum({op.algorithm!r}, {' + '.join(covered) or _NOTHING})")
-        inner._flush()
-        self.pieces[position] = " + ".join(inner.pieces)
+        inner = Pieces(self.encoder)
+        octets = " + ".join(covered) or 'b""'
+        inner.number(number, f"compute_checksum({op.algorithm!r}, {octets})")
+        inner.flush()
+        self.pieces.octets[position] = inner.joined()
 
 
 def _plus(number: str, plus: int) -> str:
@@ -612,16 +491,6 @@ def _slots(body: Body) -> Iterator[str]:
             yield from (number.slot for number in (op, *op.bits))
         elif not isinstance(op, Fixed | Mark | Region):
             yield op.slot
-
-
-def _counted_by(body: Body) -> Iterator[str]:
-    """Yield the slots of the numbers that count values of a body."""
-    for op in _all(body):
-        match op:
-            case TakeText(extent=extent) | TakeOctets(extent=extent) if extent.kind == "slot":
-                yield extent.slot
-            case Loop(count=count) if count:
-                yield count
 
 
 def _variable_number(op: Number, value: str) -> str:
