@@ -84,7 +84,7 @@ _OFFERED = {
         "uuid_of",
     ),
     "specwire.generated.native_matching": (
-        "begins", "is_before", "is_run", "number_folded", "same_folded", "split_run",
+        "begins_since", "is_before", "is_run", "number_folded", "same_folded", "split_run",
     ),
     "specwire.generated.native_numbers": (
         "COMPLEMENT", "MOST_OCTETS", "UNSIGNED", "ZIGZAG", "digits_at", "digits_in", "extended", "fits", "fits_signed",

@@ -155,6 +155,7 @@ def record_class(
         doc=record_doc(record, protocol),
         constants=(*constants, *_constants(record.fields)),
         fields=_fields(valued, record_members(plan.body), functions),
+        keywords=keyword_only(record),
     )
 
 

@@ -42,8 +42,8 @@ def _tags(lines: Lines, protocol: ir.Protocol) -> None:
     rows = [(n, pieces) for n, m in enumerate(protocol.messages, 1) for pieces in selected(m, protocol)]
     (first, *others) = protocol.selectors
     if not others and first.octets is not None and first.octets <= 8:
-        number = f"number{'_folded' * protocol.folded}(octets_of(frame_0), {first.octets})"
-        _switch(lines, number, [(pieces[0], n) for n, pieces in rows])
+        found = f"number{'_folded' * protocol.folded}(octets_of(frame_0), {first.octets})"
+        _switch(lines, found, [(pieces[0], n) for n, pieces in rows])
         return
     # Group tags by their last piece, which identifies most messages.
     rows.sort(key=lambda row: row[1][::-1])

@@ -304,6 +304,6 @@ def put_loop(op: plan.Loop, functions: Functions) -> str:
         start = encoder.position("start") if op.until else ""
         encoder.whole(op.body)
         if start:
-            encoder.refuse_if(f"begins(out, {start}, {literal(op.until)}, {len(op.until)})")
+            encoder.refuse_if(f"begins_since(out, {start}, {literal(op.until)}, {len(op.until)})")
     encoder.add("return True")
     return encoder.source()

@@ -85,14 +85,15 @@ class _MessageReader(Reader):
         """Take parts that may be absent; `first` frames precede them and `behind` follow."""
         at = self.local("at", "Py_ssize_t")
         self.add(f"{at} = {first}")
-        for part in parts:
+        for position, part in enumerate(parts, 1):
             presence = part.presence
+            after = behind + sum(_is_required(later) for later in parts[position:])
             match presence.kind:
                 case "announced":
                     with self.block(f"if flags & 0x{presence.mask:02x} == 0x{presence.value:02x}:"):
                         self._next(part)
                 case "counted":
-                    with self.block(f"if {at} < count:"):
+                    with self.block(f"if {at} < count - {after}:" if after else f"if {at} < count:"):
                         self._next(part)
                 case "always":
                     self._next(part, f"count - {behind}" if _is_rest(part) and behind else "count")
@@ -300,6 +301,11 @@ def _is_delimiter(frame: str, delimiter: bytes) -> str:
 
 def _is_rest(part: plan.Part) -> bool:
     return isinstance(part, plan.ManyFrames) and not part.delimited
+
+
+def _is_required(part: plan.Part) -> bool:
+    """Return whether every message has a frame of a part."""
+    return part.presence.kind == "always" and not _is_rest(part)
 
 
 def _is_certain(part: plan.Part) -> bool:

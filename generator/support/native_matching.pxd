@@ -1,7 +1,7 @@
 """Comparison of octets in either case, and with sets of octets, for the compiled codecs.
 
-Octets that are compared in either case are given in lower case. A set of octets is given as *ranges*: pairs of
-the first and the last octet of each.
+Octets that are compared in either case are given in lower case. A set of octets is given as *ranges*:
+pairs of the first and the last octet of each.
 """
 
 from libc.stdint cimport uint8_t, uint64_t
@@ -49,7 +49,9 @@ cdef inline const uint8_t* run_end(
     return at
 
 
-cdef inline bint split_run(Run* run, const char* ranges, int count, Py_ssize_t least, Run* value) noexcept nogil:
+cdef inline bint split_run(
+    Run* run, const char* ranges, int count, Py_ssize_t least, Run* value
+) noexcept nogil:
     """Split off the octets in `count` ranges; return False if there are fewer than `least`."""
     value.at = run.at
     value.end = run.at = run_end(run.at, run.end, ranges, count)
@@ -64,7 +66,9 @@ cdef inline bint is_run(
     return out.at - start >= least and run_end(start, out.at, ranges, count) == out.at
 
 
-cdef inline bint begins(const Writer* out, Py_ssize_t mark, const char* octets, Py_ssize_t count) noexcept nogil:
+cdef inline bint begins_since(
+    const Writer* out, Py_ssize_t mark, const char* octets, Py_ssize_t count
+) noexcept nogil:
     """Return whether the octets since `mark` begin with `octets`."""
     return out.at - out.begin - mark >= count and memcmp(out.begin + mark, octets, count) == 0
 

@@ -302,20 +302,26 @@ def test_frames_around_a_delimiter(nested: ModuleType) -> None:
         nested.Message2(**(values | {"route": (b"<|>",)})).encode()
 
 
+def chain(module: ModuleType, records: int) -> Any:
+    """A message with so many records that contain each other."""
+    value = module.Plain(number=7)
+    for _ in range(records - 1):
+        value = module.Many(items=(value,))
+    return module.Message1(value=value)
+
+
 def test_records_in_themselves_up_to_the_limit(nested: ModuleType) -> None:
     many, plain = nested.Many, nested.Plain
     value = many(items=(plain(number=1), many(items=()), plain(number=2)))
     check(nested, "Message1", {"value": value}, [b"*\3+\1*\0+\2"])
-    value = plain(number=7)
-    for _ in range(DEPTH - 1):
-        value = many(items=(value,))
     octets = b"*\1" * (DEPTH - 1) + b"+\7"
-    message = nested.Message1(value=value)
     with without(nested):
-        assert nested.decode([octets]).encode() == message.encode() == [octets]
-    deeper = nested.Message1(value=many(items=(value,)))
-    assert told(deeper.encode) == told(twin(nested, deeper).encode)
-    assert told(nested.decode, [b"*\1" + octets]) == told(nested.codec.decode, [b"*\1" + octets])
+        assert nested.decode([octets]).encode() == chain(nested, DEPTH).encode() == [octets]
+    assert told(chain(nested, DEPTH + 1).encode) == told(chain(nested.codec, DEPTH + 1).encode)
+    with pytest.raises(EncodeError, match=f"at most {DEPTH} values inside each other"):
+        chain(nested, DEPTH + 1).encode()
+    deeper = [b"*\1" + octets]
+    assert told(nested.decode, deeper) == told(nested.codec.decode, deeper)
 
 
 def test_hostile_depth_on_a_small_stack(nested: ModuleType) -> None:
