@@ -62,11 +62,9 @@ class Choice:
     def known(self, found: Mapping[str, object]) -> bool | None:
         """Return whether they are present, from the values that are `found`; None if that is open."""
         values = [found[slot] for slot in self.slots if slot in found]
-        if values:
-            return any(
-                value is not None and value is not (False if self.boolean else ...) for value in values
-            )
-        return None if self.possible else False
+        if not values:
+            return None if self.possible else False
+        return bool(values[0]) if self.boolean else any(value is not None for value in values)
 
     def settle(self, present: bool, found: dict[str, Any]) -> None:
         """Add what follows from the presence to the values."""
@@ -163,7 +161,7 @@ def _depths(layout: ProtocolLayout) -> dict[str, int]:
     records = named_plan(layout).records if layout.max_depth else {}
     depths = dict.fromkeys(records, layout.max_depth + 1)
     while True:
-        found = {name: 1 + _depth(record.body, depths) for name, record in records.items()}
+        found = {name: min(depths[name], 1 + _depth(record.body, depths)) for name, record in records.items()}
         if found == depths:
             return depths
         depths = found
@@ -232,7 +230,7 @@ class _Values(ops.Visitor):
         """Return the largest number of octets or items that a hidden number can say."""
         return self._numbers[slot][1] - plus
 
-    def _fits(self, body: ops.Body) -> bool:
+    def _has_room(self, body: ops.Body) -> bool:
         """Return whether there is room for the records in a body."""
         return self.room is None or _depth(body, self.drawing.depths) <= self.room
 
@@ -335,7 +333,7 @@ class _Values(ops.Visitor):
             least = max(least, self._least)
         # An item may begin with what ends the items.
         self.together = self.together or bool(op.until)
-        if not self._fits(op.body):
+        if not self._has_room(op.body):
             self.found[op.slot] = st.just(())
             return
         item = self._item(op.body, split=op.pairs)
@@ -365,13 +363,11 @@ class _Values(ops.Visitor):
 
     def optional(self, op: ops.Optional) -> None:
         """Draw values that are present or None; one that an empty value could be must not be empty."""
-        slots, possible = (op.slot, *op.others), self._fits(op.body)
+        slots, possible = (op.slot, *op.others), self._has_room(op.body)
         if op.when.kind == "left":
             self.optional_slots.append(op.slot)
             filled = any(ops.fixed_octets(one) for one in op.body)
-            self.together = (
-                self.together or not filled and not isinstance(op.body[0], ops.TakeText | ops.TakeOctets)
-            )
+            self.together = self.together or any(isinstance(one, ops.Nest | ops.Choose) for one in op.body)
             self._least = int(not filled)
         numbers = self._numbers_for(op.when) if op.when.kind == "number" else None
         self.choices.append(Choice(slots, op.when, op.boolean, possible, numbers))
