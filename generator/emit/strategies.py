@@ -111,7 +111,7 @@ def _likely(protocol: ir.Protocol) -> Iterator[tuple[str, str, list[str]]]:
     for one in everything:
         for field in one.fields:
             special = [name for name in constants if name in field.sentinels]
-            if special and isinstance(field.type, ir.IntegerType):
+            if special and isinstance(field.type, ir.IntegerType | ir.BitType):
                 yield one.class_name, field.attribute, special
 
 

@@ -411,6 +411,8 @@ class Layouts:
         n, end = self.next(), self.one_of("fe", "feff")
         before, after = self.one_of("", "01", "0102"), self.one_of("", "03", "0304")
         if self.maybe():
+            # Two items of one octet could be what ends the items.
+            before = before or "01" * (len(end) > 2)
             element = self.element(depth + 1)
             items: ir.Type = ir.ListType(0, element, before=before, after=after, until=end)
             return [field(f"items_{n}", items), field(f"end_{n}", ir.ConstantType(end))]

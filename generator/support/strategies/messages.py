@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from types import EllipsisType
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -41,6 +42,39 @@ Likely: TypeAlias = Mapping[tuple[str, str], Sequence[int]]
 """Special values of a class's field, which are drawn often."""
 
 
+DEEPER = 2
+"""How many more records than necessary contain each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Values of `Optional` operations, in `slots`: all present, or all None."""
+
+    slots: tuple[str, ...]
+    when: ops.When
+    boolean: bool = False
+    """The value in the first slot is only whether they are present."""
+    possible: bool = True
+    """Whether they can be present: not if their records would contain too many others."""
+    numbers: SearchStrategy[int] | None = None
+    """Numbers in the slot of the condition for which they are present."""
+
+    def known(self, found: Mapping[str, object]) -> bool | None:
+        """Return whether they are present, from the values that are `found`; None if that is open."""
+        values = [found[slot] for slot in self.slots if slot in found]
+        if not values:
+            return None if self.possible else False
+        return bool(values[0]) if self.boolean else any(value is not None for value in values)
+
+    def settle(self, present: bool, found: dict[str, Any]) -> None:
+        """Add what follows from the presence to the values."""
+        if self.boolean and found.get(self.slots[0]) is None:
+            found[self.slots[0]] = present
+        if not present:
+            for slot in self.slots:
+                found.setdefault(slot, None)
+
+
 class Drawing:
     """Strategies for the classes of one package.
 
@@ -58,6 +92,23 @@ class Drawing:
         self.classes = classes
         self.likely = likely
         self.shadowed = shadowed
+        self.depths = _depths(layout)
+        """For each class of a record, how many records contain each other in it at least."""
+        self._records: dict[tuple[str, bool, int], _Values] = {}
+        """Values of records by class, ``strict`` and `_Values.room`."""
+
+    def room(self, bodies: Iterable[ops.Body]) -> int | None:
+        """Return how many records may contain each other in some bodies; None if there is no limit."""
+        most = self.layout.max_depth
+        return min(most, DEEPER + max(_depth(body, self.depths) for body in bodies)) if most else None
+
+    def record(self, class_name: str, strict: bool, room: int | None) -> _Values:
+        """Return the values of a record of one class in which at most `room` others contain each other."""
+        key = class_name, strict, -1 if room is None else room
+        if key not in self._records:
+            values = self._records[key] = _Values(self, class_name, strict, room)
+            values.visit(named_plan(self.layout).records[class_name].body)
+        return self._records[key]
 
     def messages(self, make: type[T], given: Mapping[str, Any]) -> SearchStrategy[T]:
         """Draw messages of one class; `given` has the argument for each field, and ``strict``."""
@@ -66,15 +117,19 @@ class Drawing:
         readings: dict[int, list[str]] = {}
         tails: list[list[str]] = []
         counted: list[str] = []
+        choices: list[Choice] = []
         letters: dict[str | None, list[str]] = {}
         together = class_name in self.shadowed
-        for part in named_plan(self.layout).messages[class_name].parts:
-            values = _Values(self, class_name, strict)
+        parts = named_plan(self.layout).messages[class_name].parts
+        room = self.room(part.body for part in parts)
+        for part in parts:
+            values = _Values(self, class_name, strict, room)
             if isinstance(part, ops.ManyFrames):
                 values.frames(part)
             else:
                 values.visit(part.body)
                 tails.append(values.optional_slots)
+                choices += values.choices
             names = list(values.found)
             fields |= values.found
             together = together or values.together
@@ -89,6 +144,7 @@ class Drawing:
             {name: (given[name], strategy) for name, strategy in fields.items()},
             readings=list(readings.values()),
             tails=[names for names in (*tails, counted) if names],
+            choices=choices,
             required=letters.get("required", ()) if strict else (),
             forbidden=letters.get("forbidden", ()) if strict else (),
             together=together,
@@ -96,24 +152,54 @@ class Drawing:
 
     def records(self, make: type[T], given: Mapping[str, Any]) -> SearchStrategy[T]:
         """Draw records of one class; arguments as for `messages`."""
-        values = _Values(self, make.__name__, given["strict"])
-        values.visit(named_plan(self.layout).records[make.__name__].body)
-        return values.instances(make, given)
+        body = named_plan(self.layout).records[make.__name__].body
+        return self.record(make.__name__, given["strict"], self.room([body])).instances(make, given)
+
+
+def _depths(layout: ProtocolLayout) -> dict[str, int]:
+    """Return how many records contain each other at least, in a record of each class and with it."""
+    records = named_plan(layout).records if layout.max_depth else {}
+    depths = dict.fromkeys(records, layout.max_depth + 1)
+    while True:
+        found = {name: min(depths[name], 1 + _depth(record.body, depths)) for name, record in records.items()}
+        if found == depths:
+            return depths
+        depths = found
+
+
+def _depth(body: ops.Body, depths: Mapping[str, int]) -> int:
+    """Return how many records contain each other at least in a body; `depths` are those of records."""
+    found = [0]
+    for op in body:
+        match op:
+            case ops.Nest(record=record):
+                found.append(depths[record])
+            case ops.Choose(options=options):
+                found.append(min(depths[record] for _, record in options))
+            case ops.Loop(body=inside, minimum=minimum) if minimum:
+                found.append(_depth(inside, depths))
+            case ops.Sized(body=inside) | ops.Region(body=inside):
+                found.append(_depth(inside, depths))
+    return max(found)
 
 
 class _Values(ops.Visitor):
     """Strategies for the values of a run, by their slots."""
 
-    def __init__(self, drawing: Drawing, class_name: str, strict: bool) -> None:
+    def __init__(self, drawing: Drawing, class_name: str, strict: bool, room: int | None) -> None:
         self.drawing = drawing
         self.class_name = class_name
         self.strict = strict
+        self.room = room
+        """How many records may contain each other in these values; None for any number."""
         self.found: dict[str, SearchStrategy[Any]] = {}
         self.optional_slots: list[str] = []
+        """First slots of what the end of the octets may omit."""
+        self.choices: list[Choice] = []
         self.together = False
         """Whether values that fit can be too long together, or no octets where some are needed."""
-        self._numbers: dict[str, ops.Number] = {}
-        """Hidden numbers by their slots."""
+        self._numbers: dict[str, tuple[int, int, tuple[int, ...]]] = {}
+        """Slot -> the least and the largest integer in it, and those that it may be if not all may."""
         self._least = 0
         """Octets of a value that must not be empty: 1 if nothing would mean that it is omitted."""
         self._change: int | None = None
@@ -122,17 +208,19 @@ class _Values(ops.Visitor):
         """How the text in the innermost loop is split."""
 
     def frames(self, part: ops.ManyFrames) -> None:
-        """Add the strategy of the frames of a part; an empty frame would end a stack."""
-        self.found[part.slot] = lists(self._item(part.body, least=int(part.delimited))[ITEM])
+        """Add the strategy of the frames of a part; a frame like the delimiter would end a stack."""
+        self.together = self.together or bool(part.delimiter)
+        self.found[part.slot] = lists(self._item(part.body, least=int(part.delimiter == b""))[ITEM])
 
     def instances(self, make: type[T], given: Mapping[str, Any]) -> SearchStrategy[T]:
         """Draw records whose fields have these values."""
         fields = {name: (given.get(name, ...), strategy) for name, strategy in self.found.items()}
-        return instances(make, fields, tails=[self.optional_slots] if self.optional_slots else ())
+        tails = [self.optional_slots] if self.optional_slots else ()
+        return instances(make, fields, tails=tails, choices=self.choices)
 
     def _item(self, body: ops.Body, least: int = 0, split: Split = "") -> dict[str, SearchStrategy[Any]]:
         """Return the strategies of the slots of one of many values."""
-        values = _Values(self.drawing, self.class_name, self.strict)
+        values = _Values(self.drawing, self.class_name, self.strict, self.room)
         values._least, values._split = least, split
         values.visit(body)
         self.together = self.together or values.together
@@ -140,9 +228,11 @@ class _Values(ops.Visitor):
 
     def _most(self, slot: str, plus: int) -> int:
         """Return the largest number of octets or items that a hidden number can say."""
-        coding = self._numbers[slot].coding
-        assert isinstance(coding, Countable)
-        return limits(coding)[1] - plus
+        return self._numbers[slot][1] - plus
+
+    def _has_room(self, body: ops.Body) -> bool:
+        """Return whether there is room for the records in a body."""
+        return self.room is None or _depth(body, self.drawing.depths) <= self.room
 
     def expect(self, op: ops.Expect) -> None:
         """Constants have no value."""
@@ -158,10 +248,25 @@ class _Values(ops.Visitor):
 
     def number(self, op: ops.Number) -> None:
         """Draw numbers that are not computed."""
-        if op.counts or op.checks:
-            self._numbers[op.slot] = op
-        else:
+        if isinstance(op.coding, Countable):
+            members = op.coding.members if isinstance(op.coding, Integer) else ()
+            self._numbers[op.slot] = (*limits(op.coding), members)
+        for bit in op.bits:
+            self._bit(bit)
+        if not op.counts and not op.checks and not op.bits:
             self.found[op.slot] = self._number(op)
+
+    def _bit(self, bit: ops.Bit) -> None:
+        self._numbers[bit.slot] = 0, (1 << bit.width) - 1, bit.members
+        if ops.is_hidden(bit):
+            return
+        if bit.boolean:
+            self.found[bit.slot] = st.booleans()
+        elif bit.members:
+            self.found[bit.slot] = one_value_of(bit.members)
+        else:
+            likely = self.drawing.likely.get((self.class_name, bit.slot), ())
+            self.found[bit.slot] = between(0, (1 << bit.width) - 1, likely)
 
     def _number(self, op: ops.Number) -> SearchStrategy[Any]:
         match op.coding:
@@ -182,22 +287,27 @@ class _Values(ops.Visitor):
 
     def text(self, op: ops.TakeText) -> None:
         """Draw texts, or the two sides of a text that is split."""
-        extent, limit = op.extent, {}
+        extent, limit, least = op.extent, {}, 0
         match extent.kind:
             case "fixed":
                 limit["exactly"] = extent.octets
             case "slot":
                 limit["most"] = self._most(extent.slot, extent.plus)
+            case "rest" | "until":
+                least = self._least
+            case "run":
+                least = max(self._least, extent.octets)
         if op.json:
             self.found[op.slot] = json_texts(self._least, strict=self.strict)
         elif self._split == "first" or self._split == "last":
             self.found[op.slot] = divided(
-                self._split, until=extent.until, pattern=op.pattern, strict=self.strict, **limit
-            )
+                self._split, until=extent.until, among=extent.among, pattern=op.pattern,
+                strict=self.strict, **limit,
+            )  # fmt: skip
         else:
             self.found[op.slot] = texts(
-                least=self._least if extent.kind in ("rest", "until") else 0, padding=op.padding or b"",
-                until=extent.until, terminated=op.terminated, pattern=op.pattern, strict=self.strict, **limit,
+                least=least, padding=op.padding or b"", until=extent.until, among=extent.among,
+                terminated=op.terminated, pattern=op.pattern, strict=self.strict, **limit,
             )  # fmt: skip
 
     def octets(self, op: ops.TakeOctets) -> None:
@@ -221,6 +331,11 @@ class _Values(ops.Visitor):
             most = self._most(op.count, op.plus)
         else:
             least = max(least, self._least)
+        # An item may begin with what ends the items.
+        self.together = self.together or bool(op.until)
+        if not self._has_room(op.body):
+            self.found[op.slot] = st.just(())
+            return
         item = self._item(op.body, split=op.pairs)
         if op.pairs == "both":
             self.found[op.slot] = pairs(item[NAME], item[VALUE], least, most)
@@ -235,20 +350,46 @@ class _Values(ops.Visitor):
 
     def choose(self, op: ops.Choose) -> None:
         """Draw one of several records."""
-        self.found[op.slot] = one_of(self._record(record) for _, record in op.options)
+        records = [record for _, record in op.options]
+        if self.room is not None:
+            records = [record for record in records if self.drawing.depths[record] <= self.room]
+        self.found[op.slot] = one_of(map(self._record, records))
 
     def _record(self, class_name: str) -> SearchStrategy[Any]:
-        values = _Values(self.drawing, class_name, self.strict)
-        values.visit(named_plan(self.drawing.layout).records[class_name].body)
+        room = None if self.room is None else self.room - 1
+        values = self.drawing.record(class_name, self.strict, room)
         self.together = self.together or values.together
         return values.instances(self.drawing.classes[class_name], {})
 
     def optional(self, op: ops.Optional) -> None:
-        """Draw a value that is not empty, as an empty one could be an omitted one."""
-        self.optional_slots.append(op.slot)
-        self._least = 1
-        self.together = self.together or any(isinstance(one, ops.Nest | ops.Choose) for one in op.body)
-        self.visit(op.body)
+        """Draw values that are present or None; one that an empty value could be must not be empty."""
+        slots, possible = (op.slot, *op.others), self._has_room(op.body)
+        if op.when.kind == "left":
+            self.optional_slots.append(op.slot)
+            filled = any(ops.fixed_octets(one) for one in op.body)
+            self.together = self.together or any(isinstance(one, ops.Nest | ops.Choose) for one in op.body)
+            self._least = int(not filled)
+        numbers = self._numbers_for(op.when) if op.when.kind == "number" else None
+        self.choices.append(Choice(slots, op.when, op.boolean, possible, numbers))
+        if possible:
+            self.visit(op.body)
+        else:
+            self.found |= dict.fromkeys(slots, st.none())
+        if op.boolean:
+            self.found[op.slot] = st.just(True)
+        self._least = 0
+
+    def _numbers_for(self, when: ops.When) -> SearchStrategy[int]:
+        """Draw numbers for which a condition holds, of those that its slot may have."""
+        least, most, members = self._numbers[when.slot]
+        if members or not when.mask:
+            allowed = [
+                number for number in members or when.values if least <= number <= most and when.fits(number)
+            ]
+            return st.sampled_from(allowed) if allowed else st.nothing()
+        some = st.tuples(st.integers(least, most), st.sampled_from(when.values))
+        masked = some.map(lambda pair: pair[0] & ~when.mask | pair[1])
+        return masked.filter(lambda number: least <= number <= most)
 
     def sized(self, op: ops.Sized) -> None:
         """Draw the values after a size."""
@@ -268,6 +409,7 @@ def instances(
     *,
     readings: Sequence[Sequence[str]] = (),
     tails: Sequence[Sequence[str]] = (),
+    choices: Sequence[Choice] = (),
     required: Sequence[str] = (),
     forbidden: Sequence[str] = (),
     together: bool = False,
@@ -282,12 +424,13 @@ def instances(
         readings: groups of fields of which at most one is present; the others are None.
         tails: groups of fields that may be omitted from any of them on: that field and all later
             ones are None.
+        choices: fields of each `Optional`, which are present together; the others are None.
         required: those of these fields that must be present.
         forbidden: those of these fields that must be absent.
         together: whether values that fit their fields can be too long together, or match another
             message.
     """
-    found = _instances(make, fields, readings, tails, required, forbidden)
+    found = _instances(make, fields, readings, tails, choices, required, forbidden)
     given = frozenset(name for name, (given, _) in fields.items() if given is not ...)
     return found.filter(lambda made: _fits(made, given)) if together else found
 
@@ -309,6 +452,7 @@ def _instances(
     fields: Mapping[str, tuple[object, SearchStrategy[Any]]],
     readings: Sequence[Sequence[str]],
     tails: Sequence[Sequence[str]],
+    choices: Sequence[Choice],
     required: Sequence[str],
     forbidden: Sequence[str],
 ) -> T:
@@ -320,8 +464,59 @@ def _instances(
     for names in readings:
         found |= dict.fromkeys(draw(_left_out(names, found, required, forbidden)))
     for names in tails:
-        found |= dict.fromkeys(draw(_cut_off(names, found, required, forbidden)))
+        known = found | _known(choices, found)
+        found |= dict.fromkeys(draw(_cut_off(names, known, required, forbidden)))
+    _choose(draw, choices, {name: fit for name, (_, fit) in fields.items()}, found)
     return make(**{name: found[name] if name in found else draw(fit) for name, (_, fit) in fields.items()})
+
+
+def _known(choices: Sequence[Choice], found: Mapping[str, object]) -> dict[str, object]:
+    """Return, for the first slots of choices, whether they are present where that is known: None if not."""
+    known = ((choice, choice.known(found)) for choice in choices if choice.when.kind == "left")
+    return {choice.slots[0]: present or None for choice, present in known if present is not None}
+
+
+def _choose(
+    draw: st.DrawFn,
+    choices: Sequence[Choice],
+    fits: Mapping[str, SearchStrategy[Any]],
+    found: dict[str, Any],
+) -> None:
+    """Draw which fields are present; those that a number announces are present as it says.
+
+    Args:
+        draw: function of hypothesis.
+        choices: fields that are present together.
+        fits: strategies of all fields.
+        found: values so far; the number of a condition is added, and None for each absent field.
+    """
+    done: set[str] = set()
+    for choice in choices:
+        slot = choice.when.slot
+        if choice.when.kind == "left":
+            choice.settle(found.get(choice.slots[0], ...) is not None, found)
+        elif choice.when.kind == "octets":
+            known = choice.known(found)
+            choice.settle(draw(st.booleans()) if known is None else known, found)
+        elif slot not in done:
+            done.add(slot)
+            group = [other for other in choices if other.when.slot == slot]
+            if slot in fits and slot not in found:
+                found[slot] = draw(_agreeing(fits[slot], group, found))
+            number = found[slot] if slot in found else draw(_agreeing(st.integers(0, 1), group, found))
+            for other in group:
+                other.settle(isinstance(number, int) and other.when.fits(number), found)
+
+
+def _agreeing(
+    number: SearchStrategy[int], group: Sequence[Choice], found: Mapping[str, object]
+) -> SearchStrategy[int]:
+    """Draw a number that announces what is present, and none of what is absent, as far as that is known."""
+    known = [(choice.when, choice.known(found)) for choice in group]
+    settled = (choice.numbers for choice in group if choice.numbers is not None and choice.possible)
+    return one_of([number, *settled]).filter(
+        lambda drawn: all(present in (None, when.fits(drawn)) for when, present in known)
+    )
 
 
 def _left_out(

@@ -106,6 +106,7 @@ def texts(
     exactly: int | None = None,
     padding: bytes = b"",
     until: bytes = b"",
+    among: bytes = b"",
     terminated: bool = False,
     pattern: bytes | None = None,
     strict: bool = False,
@@ -113,11 +114,12 @@ def texts(
     """Draw texts. All sizes are in octets.
 
     Args:
-        least: minimum size, 0 or 1.
+        least: minimum size.
         most: maximum size.
         exactly: fixed size, including `padding`.
         padding: octet that fills the text up; the text does not end with it.
         until: terminator after the text, which the text does not contain.
+        among: octets that the text may have; empty for all.
         terminated: whether NUL ends the text, which then contains none.
         pattern: what the grammar allows, for `strict`.
         strict: draw only what the grammar allows.
@@ -127,13 +129,16 @@ def texts(
         text = text.replace("\0", "") if terminated else text
         text = text if most is None else cut(text, most)
         text = text if exactly is None else filled(text, exactly, padding)
+        text = only(text, among) if among else text
         return before(text, until) if until else text
 
     if strict and pattern is not None:
-        found = _lettered(pattern, settle, most)
-        return found.filter(lambda text: text != "") if least else found
-    found = _any(most, least).map(settle)
-    return found.filter(lambda text: text != "") if least and (terminated or until) else found
+        found, sure = _lettered(pattern, settle, most), False
+    elif among:
+        found, sure = _of(among, least).map(settle), among.isascii()
+    else:
+        found, sure = _any(most, least).map(settle), not terminated and not until
+    return found if sure or not least else found.filter(lambda text: len(text.encode()) >= least)
 
 
 def divided(
@@ -142,6 +147,7 @@ def divided(
     most: int | None = None,
     exactly: int | None = None,
     until: bytes = b"",
+    among: bytes = b"",
     pattern: bytes | None = None,
     strict: bool = False,
 ) -> SearchStrategy[tuple[str, str]]:
@@ -150,6 +156,7 @@ def divided(
     def settle(entry: str) -> str:
         entry = entry if most is None else cut(entry, most)
         entry = entry if exactly is None else filled(entry, exactly)
+        entry = only(entry, among) if among else entry
         return before(entry, until) if until else entry
 
     def divide(entry: str) -> tuple[str, str]:
@@ -158,7 +165,8 @@ def divided(
 
     if strict and pattern is not None:
         return _lettered(pattern, settle, most).filter(lambda entry: "=" in entry).map(divide)
-    sides = st.tuples(_any(most), _any(most))
+    side = _of(among) if among else _any(most)
+    sides = st.tuples(side, side)
     return sides.map(lambda pair: divide(_with_equals("=".join(pair), settle)))
 
 
@@ -193,6 +201,18 @@ def before(text: str, until: bytes) -> str:
     while (at := (text.encode() + until).index(until)) < len(text.encode()):
         text = cut(text, at) if at else ""
     return text
+
+
+def only(text: str, among: bytes) -> str:
+    """Return a text without the characters that have other octets than those of `among`."""
+    return "".join(character for character in text if not character.encode().translate(None, among))
+
+
+def _of(among: bytes, least: int = 0) -> SearchStrategy[str]:
+    """Draw texts with few other octets than those of `among`."""
+    letters = [chr(octet) for octet in among if octet < 0x80]
+    found = st.text(letters, min_size=least) if letters else st.nothing()
+    return found if among.isascii() else found | st.text(CHARACTERS, min_size=least)
 
 
 def _any(most: int | None, least: int = 0) -> SearchStrategy[str]:
