@@ -6,7 +6,8 @@
 - Other numbers become the narrowest type that holds all their values, UUIDs strings.
 - A dictionary becomes a list of (name, value) structs, which keeps repeated names.
 - A record becomes a struct of its fields.
-- A union becomes a struct with one nullable struct for each record, named after it.
+- A union becomes a struct with one nullable struct for each record, named after it, in the order in which
+  their tags are compared.
 - A value inside a record or union of the same kind becomes its octets, because a type cannot contain itself.
 - Octets computed from other fields (constants, padding, sizes, checksums) have no column.
 - Whether constants are present becomes a boolean.
@@ -24,6 +25,7 @@ from typing import Literal
 
 from specwire.generator import ir
 from specwire.generator.emit.python import sentence
+from specwire.generator.support.plan import by_tag
 
 Scalar = Literal[
     "int8", "int16", "int32", "int64", "uint64", "float32", "float64", "string", "binary", "bool"
@@ -256,8 +258,10 @@ def _kind(type: ir.Type, owner: str, protocol: ir.Protocol) -> Kind:
             return Many(_kind(element, owner, protocol))
         case ir.RecordType():
             return _struct(type, owner, protocol)
-        case ir.UnionType(options=options):
-            return Options(tuple(_option(option, owner, protocol) for option in options))
+        case ir.UnionType(options=options, tags=tags, folded=folded):
+            records = {option.class_name: option for option in options}
+            order = by_tag(list(records), list(map(bytes.fromhex, tags)), folded=folded)
+            return Options(tuple(_option(records[name], owner, protocol) for _, name in order))
     return "string"
 
 

@@ -24,7 +24,7 @@ its body.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Literal, TypeAlias, get_args
 
@@ -804,7 +804,8 @@ def _value(
             _keep(type, found)
             return [Nest(slot, type.class_name)]
         case Union(options=choices, tags=tags, folded=folded, name=name):
-            choose = Choose(slot, _by_tag(choices, tags, folded=folded), folded)
+            names = [option.class_name for option in choices]
+            choose = Choose(slot, by_tag(names, tags, folded=folded), folded)
             found.unions[name] = choose
             for option in choices:
                 _keep(option, found)
@@ -817,13 +818,11 @@ def _value(
             raise TypeError(f"{slot} belongs to a run of fields")
 
 
-def _by_tag(
-    options: tuple[Record, ...], tags: tuple[bytes, ...], *, folded: bool
+def by_tag(
+    class_names: Sequence[str], tags: Sequence[bytes], *, folded: bool
 ) -> tuple[tuple[bytes, str], ...]:
-    """Return tags and class names, longer tags before those with which they begin."""
-    rows = [
-        (tag.lower() if folded else tag, option.class_name) for tag, option in zip(tags, options, strict=True)
-    ]
+    """Return the options of a union, longer tags before those with which they begin."""
+    rows = [(tag.lower() if folded else tag, name) for tag, name in zip(tags, class_names, strict=True)]
     inner = [tag for tag, _ in rows if any(tag != other and tag.startswith(other) for other, _ in rows)]
     return tuple(sorted(rows, key=lambda row: -len(row[0]) if row[0] in inner else 0))
 

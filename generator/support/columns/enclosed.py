@@ -45,18 +45,20 @@ class _OctetsReader(Reader):
     def __init__(self, plan: NamedPlan, message: NamedMessage, frames: list[bytes], strict: bool) -> None:
         super().__init__(plan, message, frames, strict)
         self.found: list[bytes] = []
-        self._inside = False
+        self._enclosed = 0
+        """Number of enclosed values around this position."""
 
-    def operation(self, op: ops.Op | Enclosed) -> None:
+    def operation(self, op: ops.Op | Enclosed) -> Iterator[ops.Body] | None:
         """Call the method of one operation."""
-        if not isinstance(op, Enclosed):
-            super().operation(op)
-            return
-        start, outer = self.at, self._inside
-        self._inside = True
-        super().operation(op.value)
-        self._inside = outer
-        if not outer:
+        return self.enclosed(op) if isinstance(op, Enclosed) else super().operation(op)
+
+    def enclosed(self, op: Enclosed) -> Iterator[ops.Body]:
+        """Keep the octets of a value, unless it is inside another."""
+        start = self.at
+        self._enclosed += 1
+        yield (op.value,)
+        self._enclosed -= 1
+        if not self._enclosed:
             self.found.append(self.frame[start : self.at])
 
 
@@ -66,9 +68,7 @@ def check_value(plan: NamedPlan, op: Enclosed, octets: bytes, depth: int, *, str
     Raises:
         DecodeError: they are not.
     """
-    reader = Reader(plan, _message_with(plan, op), [octets], strict)
-    reader.depth = depth
-    _read(reader, op, "")
+    _read(_InnerReader(plan, _message_with(plan, op), [octets], strict, depth), op, "")
 
 
 def read_value(plan: NamedPlan, op: Enclosed, octets: bytes, home: ModuleType, path: str) -> Any:
@@ -77,14 +77,14 @@ def read_value(plan: NamedPlan, op: Enclosed, octets: bytes, home: ModuleType, p
     Raises:
         DecodeError: the octets are not exactly one value.
     """
-    reader = _ValueReader(plan, _message_with(plan, op), [octets], home)
+    reader = _ValueReader(plan, _message_with(plan, op), octets, home)
     _read(reader, op, path)
     return reader.values[ITEM]
 
 
 def _read(reader: Reader, op: Enclosed, path: str) -> None:
     reader.open(None, path)
-    reader.operation(msgspec.structs.replace(op.value, slot=ITEM))
+    reader.visit((msgspec.structs.replace(op.value, slot=ITEM),))
     reader.ends()
 
 
@@ -94,11 +94,21 @@ def _message_with(plan: NamedPlan, op: Enclosed) -> NamedMessage:
     return next(message for message in plan.messages.values() if record in message.records)
 
 
+class _InnerReader(Reader):
+    """Reader that begins inside `depth` records."""
+
+    def __init__(
+        self, plan: NamedPlan, message: NamedMessage, frames: list[bytes], strict: bool, depth: int
+    ) -> None:
+        super().__init__(plan, message, frames, strict)
+        self._depth = depth
+
+
 class _ValueReader(Reader):
     """Reader that makes the values."""
 
-    def __init__(self, plan: NamedPlan, message: NamedMessage, frames: list[bytes], home: ModuleType) -> None:
-        super().__init__(plan, message, frames, strict=False)
+    def __init__(self, plan: NamedPlan, message: NamedMessage, octets: bytes, home: ModuleType) -> None:
+        super().__init__(plan, message, [octets], strict=False)
         self.home = home
         self.values: dict[str, Any] = {}
         """Values of the current record or item, by slot."""
@@ -145,10 +155,10 @@ class _ValueReader(Reader):
             if option == found or (op.folded and option.lower() == found.lower())
         )
 
-    def loop(self, op: ops.Loop) -> None:
+    def loop(self, op: ops.Loop) -> Iterator[ops.Body]:
         """Keep the items."""
         outer, self.values, items, self._items = self.values, {}, self._items, []
-        super().loop(op)
+        yield from super().loop(op)
         outer[op.slot] = tuple(self._items)
         self.values, self._items = outer, items
 
@@ -159,26 +169,26 @@ class _ValueReader(Reader):
             values = self.values
             self._items.append((values[NAME], values[VALUE]) if op.pairs == "both" else values[ITEM])
 
-    def nest(self, op: ops.Nest) -> None:
+    def nest(self, op: ops.Nest) -> Iterator[ops.Body]:
         """Keep a record."""
-        super().nest(op)
+        yield from super().nest(op)
         self.values[op.slot] = self._made
 
-    def choose(self, op: ops.Choose) -> None:
+    def choose(self, op: ops.Choose) -> Iterator[ops.Body]:
         """Keep the record that begins here."""
-        super().choose(op)
+        yield from super().choose(op)
         self.values[op.slot] = self._made
 
-    def _record(self, class_name: str) -> None:
+    def _record(self, class_name: str) -> Iterator[ops.Body]:
         outer, self.values = self.values, {}
-        super()._record(class_name)
+        yield from super()._record(class_name)
         self._made = vars(self.home)[class_name](**self.values)
         self.values = outer
 
-    def optional(self, op: ops.Optional) -> None:
+    def optional(self, op: ops.Optional) -> Iterator[ops.Body]:
         """Keep the values of an option; None if it is absent."""
         start = self.at
-        super().optional(op)
+        yield from super().optional(op)
         if op.boolean:
             self.values[op.slot] = self.at > start
         for slot in (op.slot, *op.others):

@@ -137,11 +137,23 @@ class MessageReader:
         if not len(frames.bounds) > 1:
             return np.zeros(len(walk), bool), []
         if self.flags:
-            self.flags.read(walk)
+            self._read_flags(walk, self.flags)
         for index in range(len(self.message.parts)):
             self._part(walk, index)
         walk.refuse(walk.at != walk.end)
         return walk.ok, walk.columns or [present(len(walk))]
+
+    def _read_flags(self, walk: Walk, flags: Flags) -> None:
+        """Read the flags; a delimiter may come before their frame."""
+        first = self.message.parts[0]
+        if flags.last or flags.index == 0 or not isinstance(first, ManyFrames) or first.delimiter is None:
+            flags.read(walk)
+            return
+        behind = walk.part(np.arange(len(walk)))
+        behind.at = _delimiters(behind, first.delimiter)
+        flags.read(behind)
+        walk.flags = behind.flags
+        walk.refuse(~behind.ok)
 
     def _part(self, walk: Walk, index: int) -> None:
         """Read a part where it is present."""

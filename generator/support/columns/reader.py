@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from specwire.generated.checksums import compute_checksum
 from specwire.generated.columns import native
-from specwire.generated.columns.arrow import Mask, Octets, Positions, buffer_of, starts_of
+from specwire.generated.columns.arrow import Mask, Octets, Positions, buffer_of, ranges, starts_of
 from specwire.generated.columns.building import (
     Column,
     Many,
@@ -419,9 +419,10 @@ def _taken(kept: dict[str, Any], rows: Positions) -> dict[str, Any]:
 
 def _spelled(options: Sequence[bytes], chosen: Positions) -> Slices:
     """Return the column of words, from the number of the option in each row."""
-    octets = np.frombuffer(b"".join(options), np.uint8)
     sizes = np.array([len(option) for option in options])
-    return Slices(octets, buffer_of(octets), starts_of(sizes)[chosen], sizes[chosen])
+    each = sizes[chosen]
+    octets = np.frombuffer(b"".join(options), np.uint8)[ranges(starts_of(sizes)[:-1][chosen], each)]
+    return Slices(octets, buffer_of(octets), starts_of(each)[:-1], each)
 
 
 def slices(run: Run, op: TakeText | TakeOctets, start: Positions, size: Positions) -> Slices:
