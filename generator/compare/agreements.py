@@ -165,6 +165,8 @@ def _framed(stream: ir.Stream | ir.UnitStream | None) -> str | None:
 
 def _framing(stream: ir.Stream | ir.UnitStream) -> str:
     if isinstance(stream, ir.UnitStream):
+        if not stream.heads:
+            return "messages whose layouts say where they end"
         return f"messages that begin with {' or '.join(map(_head, stream.heads))}"
     sizes = f"sizes below {stream.escape} in 1 octet, others in {stream.long_octets} after it"
     return f"length in {count_octets(stream.length_octets)}, {sizes}"
@@ -177,6 +179,8 @@ def _head(head: ir.UnitHead) -> str:
 
 
 def _reads_heads(writer: tuple[ir.UnitHead, ...], reader: tuple[ir.UnitHead, ...]) -> Judgement:
+    if not writer or not reader:
+        return yes("messages with the same layout have the same end")
     common = [head for head in writer if head in reader]
     if len(common) == len(writer):
         return yes("every beginning of a message that is written can be read")

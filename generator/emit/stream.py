@@ -5,6 +5,7 @@ from __future__ import annotations
 from specwire.generator import ir
 from specwire.generator.emit.python import octets_literal
 from specwire.generator.emit.write import Emitter, header, render
+from specwire.generator.passes.shapes import takes_sender
 
 
 def emit(protocol: ir.Protocol) -> str:
@@ -13,13 +14,17 @@ def emit(protocol: ir.Protocol) -> str:
     if stream is None:
         return ""
     parts = isinstance(stream, ir.Stream)
+    framing = "PartFraming" if parts else "UnitFraming"
+    heads = isinstance(stream, ir.UnitStream) and stream.heads
     return render(
         "stream.py.j2",
         header=header(protocol, f"{protocol.edition}: messages on a byte stream."),
         protocol=protocol,
-        framing="PartFraming" if parts else "UnitFraming",
-        names=("MessageStream", "PartFraming") if parts else ("Head", "MessageStream", "UnitFraming"),
+        framing=framing,
+        names=sorted(["MessageStream", framing, *(["Head"] if heads else [])]),
         settings=_part_settings(stream) if isinstance(stream, ir.Stream) else _unit_settings(stream),
+        measured=not parts and not heads,
+        by_sender=takes_sender(protocol),
         counted="all parts with their sizes" if parts else "all of its octets",
     )
 
@@ -35,6 +40,8 @@ def _part_settings(stream: ir.Stream) -> list[tuple[str, str]]:
 
 
 def _unit_settings(stream: ir.UnitStream) -> list[tuple[str, str]]:
+    if not stream.heads:
+        return [("layout", "LAYOUT")]
     heads = "".join(f"{_head(head)}, " for head in stream.heads)
     return [("heads", f"({heads})")]
 

@@ -201,12 +201,13 @@ class UnitHead(msgspec.Struct, frozen=True):
 
 
 class UnitStream(msgspec.Struct, frozen=True, tag="units", tag_field="stream"):
-    """Messages of one frame that follow each other on a byte stream, each with its length or a fixed size.
+    """Messages of one frame that follow each other on a byte stream, and say themselves where they end.
 
-    No head begins with another's prefix.
+    No head begins with another's prefix. Without heads, the ends follow from the layouts of the
+    messages.
     """
 
-    heads: tuple[UnitHead, ...]
+    heads: tuple[UnitHead, ...] = ()
 
 
 Redacted: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]

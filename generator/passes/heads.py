@@ -141,9 +141,9 @@ def _bits(pattern: str) -> tuple[int, int]:
 
 
 def find_units(messages: Sequence[ir.Message]) -> ir.UnitStream | None:
-    """Return how messages follow each other on a byte stream; None if their lengths are not defined."""
+    """Return how messages follow each other on a byte stream; None if not all their heads define
+    their length."""
     units: dict[ir.UnitHead, None] = {}
-    sized = False
     for message in messages:
         match message.parts:
             case (ir.Frame(fields=fields),):
@@ -153,9 +153,8 @@ def find_units(messages: Sequence[ir.Message]) -> ir.UnitStream | None:
         for head in heads:
             if head.unit is None:
                 return None
-            sized = sized or head.unit.size_octets > 0
             units[head.unit] = None
-    return ir.UnitStream(tuple(units)) if sized and _apart(list(units)) else None
+    return ir.UnitStream(tuple(units)) if _apart(list(units)) else None
 
 
 def _apart(units: Sequence[ir.UnitHead]) -> bool:

@@ -1,36 +1,162 @@
-"""Framing of messages on a byte stream, as the profile declares or as the layouts allow."""
+"""Framing of messages on a byte stream, as the profile declares or as the layouts allow.
+
+Messages of one frame need no framing if each says itself where it ends. If all of them begin with
+constants and a size, these heads say it (`specwire.generator.passes.heads`). Otherwise the messages
+are measured (`specwire.generated.measure`). Then no message may need the octets after it: neither to
+find its end, nor to be distinguished from another message.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from specwire.generator import ir
 from specwire.generator.diagnostics import Diagnostics
-from specwire.generator.passes.heads import find_units
+from specwire.generator.passes.heads import find_units, fits
+from specwire.generator.passes.layouts import ends, least_octets
+from specwire.generator.passes.overlaps import overlapping
+from specwire.generator.passes.shapes import weight
 from specwire.generator.profile.tables import LoadedProfile
+
+
+class _Undefined(Exception):
+    """Raised for messages whose ends on a stream are not defined, with the reason and help."""
 
 
 def find_stream(
     loaded: LoadedProfile, messages: Sequence[ir.Message], diagnostics: Diagnostics
 ) -> ir.Stream | ir.UnitStream | None:
-    """Return the framing of a stream: parts with sizes, or messages that define their length.
+    """Return the framing of a stream: parts with sizes, or messages that say where they end.
 
-    The profile need not declare the latter if at least one message has a size that covers
-    everything after it, and every other message has a size or a fixed length. E420 if the profile
-    requires it and the layouts do not allow it.
+    The profile need not declare the latter if each message begins with constants and has a size of
+    everything after it, or a fixed length; at least one has a size. E420 if the profile requires it
+    and the layouts do not allow it.
     """
     table = loaded.profile.stream
     if table is None or table.units:
         units = find_units(messages)
-        if table and units is None:
-            diagnostics.error(
-                "E420",
-                loaded.place("stream", "units"),
-                "the end of a message on a stream is not defined",
-                "specwire can express it only for messages of one frame that begins with constants, then "
-                "has a size of everything after it or a fixed length",
-            )
-        return units
+        if table is None:
+            return units if units and any(head.size_octets for head in units.heads) else None
+        if units is None:
+            _check_ends(loaded, messages, diagnostics)
+        return units or ir.UnitStream()
     if table.units is False:
         return None
     return ir.Stream(table.magics, table.length_octets, table.escape, table.long_octets)
+
+
+def _check_ends(loaded: LoadedProfile, messages: Sequence[ir.Message], diagnostics: Diagnostics) -> None:
+    try:
+        for message in messages:
+            _check_end(message)
+        _check_selection(messages)
+    except _Undefined as fault:
+        reason, help = fault.args
+        message = f"the end of a message on a stream is not defined: {reason}"
+        diagnostics.error("E420", loaded.place("stream", "units"), message, help)
+
+
+def _check_end(message: ir.Message) -> None:
+    """Check that a message is one frame, and ends where its own octets say."""
+    match message.parts:
+        case (ir.Frame(fields=fields, presence=ir.Always()),):
+            pass
+        case _:
+            reason = f"'{message.rule}' is not one frame"
+            raise _Undefined(reason, "declare how parts are framed: `magics` and the other keys")
+    if not ends(fields) or _looks_ahead(fields):
+        reason = f"'{message.rule}' ends where its frame ends"
+        raise _Undefined(reason, "end it with a value that has a length, a terminator or a fixed size")
+    if not _least(fields):
+        raise _Undefined(f"'{message.rule}' can be empty", "begin it with a constant")
+
+
+def _least(fields: Iterable[ir.Field]) -> int:
+    return sum(least_octets(field.type) for field in fields if field.option is None and not field.optional)
+
+
+def _looks_ahead(fields: Sequence[ir.Field], after: int = 0) -> bool:
+    """Whether the end of a run depends on octets after it, beyond the `after` octets that always
+    follow."""
+    sized = next((at for at, field in enumerate(fields) if isinstance(field.type, ir.SizeType)), None)
+    if sized is not None:
+        return _looks_ahead(fields[:sized], 1)
+    counted = {
+        name for field in fields if isinstance(field.type, ir.CounterType) for name in field.type.counts
+    }
+    for field in reversed(fields):
+        items = isinstance(field.type, ir.ListType | ir.PairsType) and field.type.counted
+        if field.name not in counted or items:
+            peeks = field.option is not None and field.option.kind == "octets" and not after
+            if peeks or _needs_more(field.type, after):
+                return True
+        after += 0 if field.option else least_octets(field.type)
+    return False
+
+
+def _needs_more(type: ir.Type, after: int) -> bool:
+    """Whether the end of a value depends on octets after it, beyond `after` octets."""
+    match type:
+        case ir.TextType(length=ir.Length(kind="run")):
+            return not after
+        case ir.RecordType(fields=fields):
+            return _looks_ahead(fields, after)
+        case ir.UnionType(options=options, tags=tags):
+            longer = _longest_continuations(tags)
+            return any(
+                _looks_ahead(option.fields, after) or least_octets(option) + after < octets
+                for option, octets in zip(options, longer, strict=True)
+            )
+        case ir.ListType(element=element, after=behind):
+            return _needs_more(element, after + len(behind) // 2)
+        case ir.PairsType(name=name, value=value, after=behind):
+            return _needs_more(value or name, after + len(behind) // 2)
+    return False
+
+
+def _longest_continuations(tags: Sequence[str]) -> Iterator[int]:
+    """Yield for each tag the octets of the longest tag that begins with it."""
+    for tag in tags:
+        yield max(len(other) // 2 for other in tags if other.startswith(tag))
+
+
+@dataclass(frozen=True, slots=True)
+class _Beginning:
+    """One way in which a message begins, and how specific it is."""
+
+    message: ir.Message
+    octets: str
+    weight: int
+    whole: bool = False
+    needs_sender: bool = False
+
+    def is_sent_apart(self, other: _Beginning) -> bool:
+        """Whether the sender distinguishes both messages."""
+        common = set(self.message.senders) & set(other.message.senders)
+        return self.needs_sender and other.needs_sender and not common
+
+
+def _check_selection(messages: Sequence[ir.Message]) -> None:
+    """Check that no message can be complete before its octets distinguish it from others."""
+    rows = [row for message in messages for row in _beginnings(message)]
+    rows.sort(key=lambda row: -row.weight)
+    for at, places in overlapping([(row.octets,) for row in rows]):
+        for place in places:
+            first, other = rows[min(at, place)], rows[max(at, place)]
+            if first.message is other.message or first.is_sent_apart(other):
+                continue
+            size = len(first.octets) // 2
+            part = other.message.parts[0]
+            early = isinstance(part, ir.Frame) and _least(part.fields) < size
+            if (first.whole or early) and fits(first.octets, other.octets):
+                reason = f"'{other.message.rule}' may begin like '{first.message.rule}'"
+                raise _Undefined(reason, "begin each message with a constant of its own")
+
+
+def _beginnings(message: ir.Message) -> Iterator[_Beginning]:
+    for tag in message.tags:
+        yield _Beginning(message, tag, len(tag) // 2)
+    for shape in message.shapes:
+        for head in shape.frames:
+            yield _Beginning(message, head.octets, weight(shape), head.whole, shape.needs_sender)

@@ -368,6 +368,11 @@ class Shape(msgspec.Struct, frozen=True):
         """Whether only the sender distinguishes the message from another."""
         return bool(self.senders) and not self.by_octets
 
+    def may_be_from(self, sender: str | None, roles: tuple[str, ...]) -> bool:
+        """Whether frames from `sender` can be the message. A sender that is none of `roles` excludes
+        no message, but does not distinguish messages either."""
+        return sender in self.senders or not (self.needs_sender or (self.senders and sender in roles))
+
 
 class ProtocolLayout(msgspec.Struct, frozen=True, cache_hash=True):
     """Layout of all messages of a protocol.

@@ -27,12 +27,11 @@ def class_of(layout: ProtocolLayout, frames: Sequence[bytes], sender: str | None
         LookupError: the frames match no message that `sender` sends, or only a known sender could
             decide.
     """
-    is_role = sender in layout.roles
     for class_name, shape in layout.shapes:
         if fits(shape, frames, folded=layout.folded):
             if shape.needs_sender and sender is None:
                 break
-            if sender in shape.senders or not (shape.needs_sender or (shape.senders and is_role)):
+            if shape.may_be_from(sender, layout.roles):
                 return class_name
     raise LookupError("no message looks so")
 

@@ -4,7 +4,7 @@
 than the escape value has its size in one octet. A longer part has the escape octet, then its size
 as a big-endian integer. A short size in the long form is accepted as well.
 
-`UnitFraming`: consecutive messages of one part, each of which contains its own length.
+`UnitFraming`: consecutive messages of one part, each of which says itself where it ends.
 
 `MessageStream` accepts octets in chunks of any size and returns whole messages. It buffers at most
 `max_octets` of an unfinished message, whatever length the peer announces.
@@ -23,6 +23,8 @@ from typing import Any, Generic, TypeVar
 
 from specwire.generated.builds import find_native
 from specwire.generated.errors import DecodeError, Kind
+from specwire.generated.layout import ProtocolLayout
+from specwire.generated.measure import Measure
 from specwire.generated.octets import OCTETS, as_octets
 from specwire.generated.words import one_of, show
 
@@ -56,9 +58,17 @@ class Framing(ABC):
     def frame(self, parts: Sequence[bytes]) -> bytes:
         """Return the octets that carry `parts`."""
 
+    def measure(self, max_octets: int, sender: str | None) -> Measure | None:
+        """Return a measurement of the messages on one stream, if `cut` needs one."""
+        return None
+
     @abstractmethod
-    def cut(self, buffer: bytearray, at: int, max_octets: int) -> tuple[int, list[bytes]] | None:
+    def cut(
+        self, buffer: bytearray, at: int, max_octets: int, measure: Measure | None = None
+    ) -> tuple[int, list[bytes]] | None:
         """Return where the message at offset `at` ends, and its parts; None if it is incomplete.
+
+        `measure` is that of the stream, which continues with an incomplete message.
 
         Raises:
             DecodeError: the octets do not begin a message, or the message is too long.
@@ -151,7 +161,9 @@ class PartFraming(Framing):
             raise self.error("frames", "at least 1 part", "none", 0)
         return parts
 
-    def cut(self, buffer: bytearray, at: int, max_octets: int) -> tuple[int, list[bytes]] | None:
+    def cut(
+        self, buffer: bytearray, at: int, max_octets: int, measure: Measure | None = None
+    ) -> tuple[int, list[bytes]] | None:
         """See `Framing.cut`. `max_octets` limits the parts together with their sizes."""
         sized = at + len(self.magics[0])
         if buffer[at:sized] not in self.magics:
@@ -191,21 +203,32 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class UnitFraming(Framing):
-    """Framing of messages of one part, each of which contains its own length.
+    """Framing of messages of one part, each of which says itself where it ends.
 
     Attributes:
         heads: beginnings of messages; no prefix begins with another.
+        layout: layout of the protocol if there are no heads. Then the messages are measured.
     """
 
-    heads: tuple[Head, ...]
+    heads: tuple[Head, ...] = ()
+    layout: ProtocolLayout | None = None
 
     def frame(self, parts: Sequence[bytes]) -> bytes:
         """Return the octets that carry the only part."""
         (part,) = parts
         return part
 
-    def cut(self, buffer: bytearray, at: int, max_octets: int) -> tuple[int, list[bytes]] | None:
+    def measure(self, max_octets: int, sender: str | None) -> Measure | None:
+        """See `Framing.measure`."""
+        return None if self.layout is None else Measure(self.layout, max_octets, self.error, sender)
+
+    def cut(
+        self, buffer: bytearray, at: int, max_octets: int, measure: Measure | None = None
+    ) -> tuple[int, list[bytes]] | None:
         """See `Framing.cut`. `max_octets` limits the whole message."""
+        if measure is not None:
+            length = measure.length(buffer, at)
+            return None if length is None else (at + length, [bytes(buffer[at : at + length])])
         head = self._head(buffer, at)
         if head is None:
             return None
@@ -257,14 +280,23 @@ class MessageStream(Generic[M]):
     were complete before the fault are still returned, so the result does not depend on the chunks.
     The call that returns them sets `fault`, and the next call raises it.
 
+    `sender` is the role that sends all messages, if known.
+
     Attributes:
         fault: error that ended the stream; None while there is none.
     """
 
-    def __init__(self, framing: Framing, decode: Callable[[list[bytes]], M], max_octets: int) -> None:
+    def __init__(
+        self,
+        framing: Framing,
+        decode: Callable[[list[bytes]], M],
+        max_octets: int,
+        sender: str | None = None,
+    ) -> None:
         if max_octets < 1:
             raise ValueError(f"max_octets must be at least 1, not {max_octets}")
         self._framing, self._quick_cut = framing, framing.quick_cut
+        self._measure = framing.measure(max_octets, sender)
         self._decode = decode
         self._max_octets = max_octets
         self._buffer = bytearray()
@@ -292,7 +324,7 @@ class MessageStream(Generic[M]):
         buffer, decode, most = self._buffer, self._decode, self._max_octets
         if buffer:
             buffer += octets
-            found = self._framing.cut(buffer, 0, most)
+            found = self._framing.cut(buffer, 0, most, self._measure)
             if found is None:
                 return
             at, parts = found
@@ -308,7 +340,7 @@ class MessageStream(Generic[M]):
                 return
         buffer += octets[at:]
         at = 0
-        while at < len(buffer) and (found := self._framing.cut(buffer, at, most)):
+        while at < len(buffer) and (found := self._framing.cut(buffer, at, most, self._measure)):
             at, parts = found
             messages.append(decode(parts))
         del buffer[:at]

@@ -105,7 +105,8 @@ def framing(protocol: ir.Protocol) -> tuple[str, ...]:
             return _framing(stream)
         case ir.UnitStream(heads=heads):
             told = (f"{_prefix(head)}: {_unit(head)}." for head in heads)
-            return ("Messages follow each other; each contains its own length.", *told)
+            how = "contains its own length" if heads else "says itself where it ends"
+            return (f"Messages follow each other; each {how}.", *told)
         case _:
             assert_never(protocol.stream)
 
