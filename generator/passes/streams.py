@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import dropwhile
 
 from specwire.generator import ir
 from specwire.generator.diagnostics import Diagnostics
+from specwire.generator.passes.firsts import first_octets
 from specwire.generator.passes.heads import find_units, fits
 from specwire.generator.passes.layouts import ends, least_octets
 from specwire.generator.passes.overlaps import overlapping
@@ -103,10 +105,10 @@ def _needs_more(type: ir.Type, after: int) -> bool:
         case ir.RecordType(fields=fields):
             return _looks_ahead(fields, after)
         case ir.UnionType(options=options, tags=tags):
-            longer = _longest_continuations(tags)
             return any(
-                _looks_ahead(option.fields, after) or least_octets(option) + after < octets
-                for option, octets in zip(options, longer, strict=True)
+                _looks_ahead(option.fields, after)
+                or (_is_beginning(tag, tags) and least_octets(option) + after <= len(tag) // 2)
+                for option, tag in zip(options, tags, strict=True)
             )
         case ir.ListType(element=element, after=behind):
             return _needs_more(element, after + len(behind) // 2)
@@ -115,10 +117,9 @@ def _needs_more(type: ir.Type, after: int) -> bool:
     return False
 
 
-def _longest_continuations(tags: Sequence[str]) -> Iterator[int]:
-    """Yield for each tag the octets of the longest tag that begins with it."""
-    for tag in tags:
-        yield max(len(other) // 2 for other in tags if other.startswith(tag))
+def _is_beginning(tag: str, tags: Sequence[str]) -> bool:
+    """Whether another tag begins with a tag: the octet after the shorter one distinguishes them."""
+    return any(other != tag and other.startswith(tag) for other in tags)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +150,19 @@ def _check_selection(messages: Sequence[ir.Message]) -> None:
             size = len(first.octets) // 2
             part = other.message.parts[0]
             early = isinstance(part, ir.Frame) and _least(part.fields) < size
+            if isinstance(part, ir.Frame) and _differs(part.fields, other.octets, first.octets):
+                continue
             if (first.whole or early) and fits(first.octets, other.octets):
                 reason = f"'{other.message.rule}' may begin like '{first.message.rule}'"
                 raise _Undefined(reason, "begin each message with a constant of its own")
+
+
+def _differs(fields: Sequence[ir.Field], octets: str, longer: str) -> bool:
+    """Whether the octet after the constants of a message cannot be that of a message with more of them."""
+    behind = list(dropwhile(lambda field: isinstance(field.type, ir.ConstantType), fields))
+    after = longer[len(octets) : len(octets) + 2]
+    known = longer.startswith(octets) and "?" not in octets + after
+    return known and bool(after) and bool(behind) and int(after, 16) not in first_octets(behind)
 
 
 def _beginnings(message: ir.Message) -> Iterator[_Beginning]:
