@@ -55,8 +55,8 @@ def _check_ends(loaded: LoadedProfile, messages: Sequence[ir.Message], diagnosti
         _check_selection(messages)
     except _Undefined as fault:
         reason, help = fault.args
-        message = f"the end of a message on a stream is not defined: {reason}"
-        diagnostics.error("E420", loaded.place("stream", "units"), message, help)
+        sentence = f"the end of a message on a stream is not defined: {reason}"
+        diagnostics.error("E420", loaded.place("stream", "units"), sentence, help)
 
 
 def _check_end(message: ir.Message) -> None:
