@@ -179,22 +179,15 @@ class Encoder(NumberEncoder, plan.Visitor):
         self.must(f"_put_{choice_function(op.options)}({self.out}, {self.value(op.slot)}{self.depth})")
 
     def optional(self, op: plan.Optional) -> None:
-        """Write values that may be omitted; refuse those that would not be read as they are."""
+        """Write values that may be omitted; refuse those that decoding would not return."""
         value, numbers_before = self.value(op.slot), set(self.unknown)
         present = f"{value} is {'True' if op.boolean else 'not None'}"
         self._check_presence(op, value, present)
         for name in marks(op.body):
             self.mark(plan.Mark(name))
-        before = self._before
         with self.block(f"if {present}:"):
             if op.when.kind == "left":
-                self._before = f"not ({present})" if op.boolean else f"{value} is None"
-                if before:
-                    self.refuse_if(before)
-                begun = self.position("begun")
-                self.visit(op.body)
-                self.positions.remove(begun)
-                self.refuse_if(f"written({self.out}) == {begun}")
+                self._before_end(op, f"{value} is {'False' if op.boolean else 'None'}")
             else:
                 self.visit(op.body)
         self.guards |= {number.slot: present for number in numbers(op.body)}
@@ -202,6 +195,16 @@ class Encoder(NumberEncoder, plan.Visitor):
             # The pure codec knows the number of the octets of an absent value.
             with self.block("else:"):
                 self.add(f"return {self.refusal}")
+
+    def _before_end(self, op: plan.Optional, absent: str) -> None:
+        """Write values that the end of the octets may omit, which have at least one octet."""
+        if self._before:
+            self.refuse_if(self._before)
+        self._before = absent
+        begun = self.position("begun")
+        self.visit(op.body)
+        self.positions.remove(begun)
+        self.refuse_if(f"written({self.out}) == {begun}")
 
     def _check_presence(self, op: plan.Optional, value: str, present: str) -> None:
         """Refuse values of which only some are present, or that a number says are not there."""

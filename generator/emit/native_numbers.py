@@ -60,7 +60,7 @@ class NumberEncoder(Statements):
         self.deciding: set[str] = set()
         """Slots of numbers that decide what is present."""
         self.known: dict[str, str] = {}
-        """Variables of these numbers, by slot, as soon as they are known."""
+        """Variables of those of these numbers that are written, by slot."""
         self.guards: dict[str, str] = {}
         """Conditions that numbers are present, by slot."""
         self.positions: list[str] = []
