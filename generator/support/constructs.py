@@ -96,7 +96,7 @@ class _Choice(_Construct):
 
     def _parse(self, stream: Any, context: Any, path: str) -> Any:
         present = self._holds(stream, context, path)
-        values = cs.Container()
+        values: Any = cs.Container()
         if present:
             values.update(self.inner._parsereport(stream, context, path))
         if self.said:
