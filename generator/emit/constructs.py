@@ -54,8 +54,7 @@ HELPERS = {
 def emit(protocol: ir.Protocol) -> str:
     """Return the source of a package's constructs module."""
     writer = _Writer(protocol)
-    declarations = [*writer.rules(), *writer.messages()]
-    declarations = [*writer.recursive(), *declarations]
+    declarations = [*writer.rules(), *writer.recursive(), *writer.messages()]
     text = "\n".join(value for _, value in declarations)
     return render(
         "constructs.py.j2",
