@@ -226,7 +226,7 @@ class _Writer:
 
 def _own_name(class_name: str) -> str:
     """Return the name of the declaration of a record that contains itself."""
-    return f"_{snake_case(class_name)}"
+    return "_" + re.sub(r"(?<!^)(?=[A-Z])", "_", class_name).lower()
 
 
 def _containing_themselves(plan: Plan) -> list[str]:

@@ -98,11 +98,18 @@ def test_values_before_a_trailer_adapt_to_each_other() -> None:
 def test_every_presence_is_drawn() -> None:
     """Also that of numbers that are rarely drawn by chance."""
     numbers, options = by_name["numbers"].protocol, by_name["options"].protocol
-    quick = settings(RANDOM, max_examples=2000)
     for name in "abcde":
-        find(drawn(numbers, "Message1"), lambda m, n=name: getattr(m, n) is not None, settings=quick)
-    for name, value in (("noreply", True), ("noreply", False), ("prefix", None), ("more", None)):
-        find(drawn(options, "Message1"), lambda m, n=name, v=value: getattr(m, n) is v, settings=quick)
+        check_found(numbers, name, lambda value: value is not None)
+    check_found(options, "noreply", lambda value: value is True)
+    check_found(options, "noreply", lambda value: value is False)
+    check_found(options, "prefix", lambda value: value is None)
+    check_found(options, "more", lambda value: value is None)
+
+
+def check_found(of: ir.Protocol, name: str, condition: Callable[[Any], bool]) -> None:
+    """A value of a field for which a condition holds is drawn."""
+    quick = settings(RANDOM, max_examples=2000)
+    find(drawn(of, "Message1"), lambda message: condition(getattr(message, name)), settings=quick)
 
 
 def test_values_inside_each_other_are_drawn_up_to_the_limit() -> None:

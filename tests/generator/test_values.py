@@ -75,7 +75,7 @@ class Values:
         """Whether the fields of an option are there; nearly always as a number before them says."""
         numbers = [field for field in fields if field.name == option.field]
         if not numbers or self.draw(st.integers(0, 30)) == 0:
-            return self.draw(st.booleans())
+            return bool(self.draw(st.booleans()))
         if numbers[0].attribute not in found:
             # The number follows from the first value that it announces.
             deep = 0 < self.protocol.max_depth <= self.depth
