@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import groupby
 
 from specwire.generator import ir
 from specwire.generator.emit.python import octets_literal
 from specwire.generator.ir.names import construct_name
 from specwire.generator.support.layout import Boolean, Coding, Digits, Float, Integer, Order, Varint
 from specwire.generator.support.plan import (
+    LEFT,
+    Bit,
     Body,
     Choose,
     Expect,
@@ -25,7 +28,9 @@ from specwire.generator.support.plan import (
     TakeText,
     Verify,
     Visitor,
+    When,
     Word,
+    operations,
 )
 
 NUMBERS = {1: "8", 2: "16", 3: "24", 4: "32", 8: "64"}
@@ -83,17 +88,43 @@ class ConstructBody(Visitor):
 
     def expect(self, op: Expect) -> None:
         """Constant octets."""
-        self.add(op.slot, f"cs.Const({octets_literal(op.octets)})")
+        kind = "Folded" if op.folded else "cs.Const"
+        self.add(op.slot, f"{kind}({octets_literal(op.octets)})")
 
     def number(self, op: Number) -> None:
         """A number; one that follows from others has its slot."""
-        if op.slot.endswith("#"):
+        if op.bits:
+            self._bits(op)
+        elif op.slot.endswith("#"):
             self._prefixes[op.slot] = _number(op.coding)
         elif op.counts or op.checks:
             self.run = True
             self.add(op.slot, _number(op.coding), (f"Derived({op.slot!r}, ", ")"))
         else:
             self.add(op.slot, _number(op.coding))
+
+    def _bits(self, op: Number) -> None:
+        """Add the fields of an integer that is made of bits."""
+        assert isinstance(op.coding, Integer)
+        fields = "".join(f'"{self.fields[bit.slot].name}" / {self._bit(bit)}, ' for bit in op.bits)
+        self.entries.append((op.slot, f"Bits({fields}{'little=True' * (op.coding.order == 'little')})"))
+
+    def _bit(self, bit: Bit) -> str:
+        number = f"cs.BitsInteger({bit.width})"
+        if bit.constant is not None:
+            return f"cs.Const({bit.constant}, {number})"
+        if bit.spare:
+            return f"cs.Padding({bit.width})"
+        if bit.boolean:
+            return "cs.Flag"
+        if bit.announces:
+            field = self.fields[bit.announces]
+            absent = "(None, False)" if isinstance(field.type, ir.PresentType) else "(None,)"
+            return f'cs.Rebuild({number}, lambda this: int(this.get("{field.name}") not in {absent}))'
+        if bit.counts:
+            self.run = True
+            return f"Derived({bit.slot!r}, {number})"
+        return f"cs.OneOf({number}, {bit.members!r})" if bit.members else number
 
     def text(self, op: TakeText) -> None:
         """A text."""
@@ -107,6 +138,9 @@ class ConstructBody(Visitor):
                 value = f'cs.PascalString({self._prefixes[op.extent.slot]}, "utf8")'
             case "until":
                 value = f"Until({octets_literal(op.extent.until)}, {TEXT})"
+            case "run":
+                least = f", {op.extent.octets}" if op.extent.octets else ""
+                value = f"Among({octets_literal(op.extent.among)}, {TEXT}{least})"
         value = f"Unterminated({value})" if op.terminated and op.padding is None else value
         self.add(op.slot, value, self._limits(op.extent))
 
@@ -136,7 +170,8 @@ class ConstructBody(Visitor):
 
     def word(self, op: Word) -> None:
         """One of several words."""
-        self.add(op.slot, f"cs.OneOf({TEXT}, {op.options!r})")
+        words = f"Words({', '.join(map(repr, op.options))})"
+        self.add(op.slot, words if op.folded else f"cs.OneOf({TEXT}, {op.options!r})")
 
     def pad(self, op: Pad) -> None:
         """Octets without meaning."""
@@ -148,9 +183,8 @@ class ConstructBody(Visitor):
 
     def loop(self, op: Loop) -> None:
         """Many values."""
-        inner = ConstructBody({}, self._declared, self._record)
-        inner.visit(op.body)
-        entry = ", ".join(value for _, value in inner.entries)
+        slots = groupby(operations(op.body), lambda one: getattr(one, "slot", "").removesuffix("#"))
+        entry = ", ".join(self._item(tuple(body)) for _, body in slots)
         if op.pairs == "both":
             entry = f"cs.Sequence({entry})"
         elif op.pairs:
@@ -161,8 +195,18 @@ class ConstructBody(Visitor):
         elif op.count:
             value = f"cs.PrefixedArray({self._prefixes[op.count]}, {entry})"
         else:
-            value = f"ToEnd({entry})"
+            value = f"ToEnd({entry}{f', until={octets_literal(op.until)}' if op.until else ''})"
         self.add(op.slot, f"AtLeast({op.minimum}, {value})" if op.minimum else value)
+
+    def _item(self, body: Body) -> str:
+        """Return one of the values of an item, with the constants around it."""
+        inner = ConstructBody({}, self._declared, self._record)
+        inner.visit(body)
+        values = [value for _, value in inner.entries]
+        if len(values) == 1:
+            return values[0]
+        parts = (value if value.startswith("cs.Const(") else f'"item" / {value}' for value in values)
+        return f'cs.FocusedSeq("item", {", ".join(parts)})'
 
     def nest(self, op: Nest) -> None:
         """A record."""
@@ -171,13 +215,35 @@ class ConstructBody(Visitor):
     def choose(self, op: Choose) -> None:
         """One of several records."""
         options = (f"{octets_literal(tag)}: ({name!r}, {self._record(name)})" for tag, name in op.options)
-        self.add(op.slot, f"Tagged({{{', '.join(options)}}})")
+        folded = ", folded=True" if op.folded else ""
+        self.add(op.slot, f"Tagged({{{', '.join(options)}}}{folded})")
 
     def optional(self, op: Optional) -> None:
-        """A value that the end of the octets may omit."""
-        self.visit(op.body)
-        name, value = self.entries.pop()
-        self.entries.append((name, f'Trailing("{name}", {value})'))
+        """Values that a condition may omit; one that only the end of the octets omits is part of the run."""
+        position = len(self.entries)
+        if op.when == LEFT and not op.others and not op.boolean:
+            self.visit(op.body)
+            if len(self.entries) == position + 1:
+                name, value = self.entries.pop()
+                self.entries.append((name, f'Trailing("{name}", {value})'))
+                return
+            del self.entries[position:]
+        names = tuple(self.fields[slot].name for slot in (op.slot, *op.others))
+        said = ", said=True" if op.boolean else ""
+        condition, more = self._condition(op.when)
+        value = f"{condition}, {names!r}, {self.inside(op.body)}{more}{said})"
+        self.entries.append((f"{op.slot}?", value))
+
+    def _condition(self, when: When) -> tuple[str, str]:
+        """Return the beginning of a declaration with a condition, and its last arguments."""
+        match when.kind:
+            case "left":
+                return f"IfLeft({when.left}", ""
+            case "octets":
+                return f"IfNext({octets_literal(when.octets)}", ", folded=True" if when.folded else ""
+            case "number":
+                mask = f", mask=0x{when.mask:x}" if when.mask else ""
+                return f'IfNumber("{self.fields[when.slot].name}", {when.values!r}', mask
 
     def sized(self, op: Sized) -> None:
         """A size, and a struct of the octets that it counts."""

@@ -8,13 +8,14 @@ share no other code with the codec.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from textwrap import wrap
 
 import msgspec
 
 from specwire.generator import ir
 from specwire.generator.emit.construct_bodies import ConstructBody, Fields
+from specwire.generator.emit.python import octets_literal
 from specwire.generator.emit.write import Emitter, header, render
 from specwire.generator.ir.names import construct_name, snake_case
 from specwire.generator.passes.shapes import weight
@@ -22,21 +23,30 @@ from specwire.generator.plan import plan_of
 from specwire.generator.plan.layouts import announcing_bits
 from specwire.generator.support.plan import (
     Body,
+    Choose,
+    Loop,
     ManyFrames,
     MessagePlan,
+    Nest,
     Number,
     OneFrame,
+    Optional,
+    Plan,
+    Region,
+    Sized,
     fixed_octets,
     operations,
 )
 
 HELPERS = {
-    "constructs": ("Stack", "Trailing", "Unlike", "frame", "message"),
-    "construct_numbers": ("Digits", "Uuid", "Varint"),
+    "constructs": ("IfLeft", "IfNext", "IfNumber", "Stack", "Trailing", "Unlike", "frame", "message"),
+    "construct_numbers": ("Bits", "Digits", "Uuid", "Varint"),
     "construct_runs": (
         "Aligned", "Before", "Counted", "Derived", "Items", "Mark", "Record", "Run", "Sized", "Tagged",
     ),
-    "construct_values": ("AtLeast", "AtMost", "Divided", "Padded", "ToEnd", "Unterminated", "Until"),
+    "construct_values": (
+        "Among", "AtLeast", "AtMost", "Divided", "Folded", "Padded", "ToEnd", "Unterminated", "Until", "Words",
+    ),
 }  # fmt: skip
 """Names that declarations use, by the modules of `specwire.generated` that have them."""
 
@@ -44,7 +54,7 @@ HELPERS = {
 def emit(protocol: ir.Protocol) -> str:
     """Return the source of a package's constructs module."""
     writer = _Writer(protocol)
-    declarations = [*writer.rules(), *writer.messages()]
+    declarations = [*writer.rules(), *writer.recursive(), *writer.messages()]
     text = "\n".join(value for _, value in declarations)
     return render(
         "constructs.py.j2",
@@ -65,7 +75,7 @@ def emit(protocol: ir.Protocol) -> str:
             (m.class_name, construct_name(m.rule) + ("" if writer.whole(m) else "_frames"))
             for m in protocol.messages
         ],
-        flags=_flags_place(writer.plan.messages[0]) if announcing_bits(protocol) else "None",
+        flags=_flags_place(protocol, writer.plan) if announcing_bits(protocol) else "None",
     )
 
 
@@ -80,6 +90,12 @@ class _Writer:
         self.fields: dict[str, Fields] = {}
         """For each class of a record, its fields."""
         _collect([field for message in protocol.messages for field in message.fields], self.fields)
+        self.again = _containing_themselves(self.plan)
+        """Classes of records that contain themselves."""
+
+    def recursive(self) -> list[tuple[str, str]]:
+        """Return the declarations of records that contain themselves."""
+        return [(_own_name(name), self._whole_record(name)) for name in self.again]
 
     def rules(self) -> list[tuple[str, str]]:
         """Return the rules used by messages: values, then runs of fields, then unions."""
@@ -134,8 +150,9 @@ class _Writer:
                 entries.append(self._frame_entry(part, op, head if index == 0 else None))
                 continue
             name, element = fields[op.slot].name, self.value(op.body, {})
-            if op.delimited:
-                entries.append(f'"{name}" / {_present(op, name, f"Stack({element})")}')
+            if op.delimiter is not None:
+                end = f", {octets_literal(op.delimiter)}" if op.delimiter else ""
+                entries.append(f'"{name}" / {_present(op, name, f"Stack({element}{end})")}')
             else:
                 entries.append(f'"{name}" / cs.GreedyRange(frame({element}))')
         return f"message({', '.join(entries)})"
@@ -180,7 +197,8 @@ class _Writer:
             shape for other in self.protocol.messages if other is not message for shape in _shapes(other)
         ]
         heavier = [_shape(shape) for shape in others if weight(shape) > least]
-        return [f"Unlike({', '.join(heavier)})"] if heavier else []
+        folded = ", folded=True" if self.protocol.folded else ""
+        return [f"Unlike({', '.join(heavier)}{folded})"] if heavier else []
 
     def struct(self, body: Body, fields: Fields) -> str:
         """Return a run of fields."""
@@ -196,8 +214,40 @@ class _Writer:
         return value
 
     def record(self, class_name: str) -> str:
-        """Return a record."""
-        return f"Record({self.struct(self.bodies[class_name], self.fields[class_name])})"
+        """Return a record; the name of its declaration if it contains itself."""
+        if class_name in self.again:
+            return f"cs.LazyBound(lambda: {_own_name(class_name)})"
+        return self._whole_record(class_name)
+
+    def _whole_record(self, class_name: str) -> str:
+        deepest = f", deepest={self.plan.max_depth}" if self.plan.max_depth else ""
+        return f"Record({self.struct(self.bodies[class_name], self.fields[class_name])}{deepest})"
+
+
+def _own_name(class_name: str) -> str:
+    """Return the name of the declaration of a record that contains itself."""
+    return "_" + re.sub(r"(?<!^)(?=[A-Z])", "_", class_name).lower()
+
+
+def _containing_themselves(plan: Plan) -> list[str]:
+    """Return the classes of records that contain themselves."""
+    inside = {record.class_name: set(_records_in(record.body)) for record in plan.records}
+    for _ in inside:
+        for found in inside.values():
+            found |= {deeper for name in found for deeper in inside[name]}
+    return [name for name, found in inside.items() if name in found]
+
+
+def _records_in(body: Body) -> Iterator[str]:
+    """Yield the classes of records in a body, not those inside these."""
+    for op in body:
+        match op:
+            case Nest(record=record):
+                yield record
+            case Choose(options=options):
+                yield from (record for _, record in options)
+            case Loop(body=inside) | Optional(body=inside) | Sized(body=inside) | Region(body=inside):
+                yield from _records_in(inside)
 
 
 def _by_slot(fields: Iterable[ir.Field]) -> Fields:
@@ -287,14 +337,25 @@ def _expression(head: ir.FrameHead) -> str:
     return f'rb"{"".join(spelled)}{end}"'
 
 
-def _flags_place(message: MessagePlan) -> str:
-    """Return frame and offset of the octet whose bits announce parts, as source."""
-    offset = 0
-    for op in operations(message.parts[-1].body):
-        if isinstance(op, Number) and op.flags:
-            break
-        offset += fixed_octets(op) or 0
-    return f"(-1, {offset})"
+def _flags_place(protocol: ir.Protocol, plan: Plan) -> str:
+    """Return the frame of the octet whose bits announce parts, and its offset or the name of its field, as source."""
+    offsets: set[int | None] = set()
+    for message in plan.messages:
+        offset: int | None = 0
+        for op in operations(message.parts[-1].body):
+            if isinstance(op, Number) and op.flags:
+                offsets.add(offset)
+                break
+            size = fixed_octets(op)
+            offset = None if offset is None or size is None else offset + size
+    if len(offsets) == 1 and None not in offsets:
+        return f"(-1, {offsets.pop()})"
+    names = (field.name for message in protocol.messages for field in message.fields if _is_flags(field))
+    return f"(-1, {next(names)!r})"
+
+
+def _is_flags(field: ir.Field) -> bool:
+    return isinstance(field.type, ir.IntegerType) and field.type.bitmask
 
 
 EMITTER = Emitter("constructs.py", emit)

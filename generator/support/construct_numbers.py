@@ -15,6 +15,23 @@ else:
     _Construct, _Adapter = cs.Construct, cs.Adapter
 
 
+class Bits(_Construct):
+    """Integer whose bits are fields of the enclosing struct, the most significant first."""
+
+    def __init__(self, *fields: cs.Construct[Any, Any], little: bool = False) -> None:
+        super().__init__()
+        struct = cs.BitStruct(*fields)
+        self.inner = cs.ByteSwapped(struct) if little else struct
+        self.flagbuildnone = True
+
+    def _parse(self, stream: Any, context: Any, path: str) -> Any:
+        return self.inner._parsereport(stream, context, path)
+
+    def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
+        values = {name: value for name, value in context.items() if not name.startswith("_")}
+        return self.inner._build(values, stream, context, path)
+
+
 class Varint(_Construct):
     """Integer in groups of 7 bits, one in each octet; the high bit is set but in the last.
 

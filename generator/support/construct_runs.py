@@ -114,6 +114,10 @@ class Derived(_Construct):
     def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
         return self.number._build(_state(context).numbers.get(self.slot, 0), stream, context, path)
 
+    def _sizeof(self, context: Any, path: str) -> int:
+        size: int = self.number._sizeof(context, path)
+        return size
+
 
 class Counted(_Construct):
     """Value of as many octets as the number in `slot` says, less `plus`.
@@ -249,7 +253,34 @@ class Sized(_Construct):
 
 
 class Record(_Adapter):
-    """Struct `inner` inside another; the value is a dictionary."""
+    """Struct `inner` inside another; the value is a dictionary.
+
+    If `deepest` is not 0, at most so many records contain each other.
+    """
+
+    def __init__(self, inner: cs.Construct[Any, Any], *, deepest: int = 0) -> None:
+        super().__init__(inner)
+        self.deepest = deepest
+
+    def _parse(self, stream: Any, context: Any, path: str) -> Any:
+        return super()._parse(stream, self._deeper(context, path), path)
+
+    def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
+        return super()._build(obj, stream, self._deeper(context, path), path)
+
+    def _deeper(self, context: Any, path: str) -> Any:
+        """Return the context of the struct, which counts the records around it."""
+        if not self.deepest:
+            return context
+        outer = context
+        while outer is not None and "_depth" not in outer:
+            outer = outer.get("_")
+        depth = 0 if outer is None else outer["_depth"]
+        if depth == self.deepest:
+            raise cs.ValidationError(f"more than {self.deepest} values inside each other", path=path)
+        inner = cs.Container(context)
+        inner["_depth"] = depth + 1
+        return inner
 
     def _decode(self, obj: Any, context: Any, path: str) -> dict[str, Any]:
         return flat(obj)
@@ -259,18 +290,24 @@ class Record(_Adapter):
 
 
 class Tagged(_Construct):
-    """One of several records, each beginning with its own tag; the value is ``{class: record}``."""
+    """One of several records; the value is ``{class: record}``.
 
-    def __init__(self, options: Mapping[bytes, tuple[str, cs.Construct[Any, Any]]]) -> None:
+    The first tag that begins the record decides; if `folded`, with letters in either case.
+    """
+
+    def __init__(
+        self, options: Mapping[bytes, tuple[str, cs.Construct[Any, Any]]], *, folded: bool = False
+    ) -> None:
         super().__init__()
         self.options = options
+        self.folded = folded
 
     def _parse(self, stream: Any, context: Any, path: str) -> dict[str, Any]:
         start = cs.stream_tell(stream, path)
         for tag, (name, inner) in self.options.items():
             found = stream.read(len(tag))
             stream.seek(start)
-            if found == tag:
+            if (found.lower() if self.folded else found) == tag:
                 return {name: inner._parsereport(stream, context, path)}
         raise cs.ConstError("no tag of a record", path=path)
 

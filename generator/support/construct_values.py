@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import construct as cs
@@ -72,6 +73,70 @@ class Until(_Construct):
         return obj
 
 
+class Among(_Construct):
+    """Value of the longest run of the octets `among`, at least `minimum` of them."""
+
+    def __init__(self, among: bytes, inner: cs.Construct[Any, Any], minimum: int = 0) -> None:
+        super().__init__()
+        self.among = among
+        self.inner = inner
+        self.minimum = minimum
+
+    def _parse(self, stream: Any, context: Any, path: str) -> Any:
+        start = stream.tell()
+        left = stream.read()
+        size = len(left) - len(left.lstrip(self.among))
+        stream.seek(start + size)
+        return self.inner.parse(self._checked(left[:size], path))
+
+    def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
+        stream.write(self._checked(self.inner.build(obj), path))
+        return obj
+
+    def _checked(self, octets: bytes, path: str) -> bytes:
+        if octets.translate(None, self.among) or len(octets) < self.minimum:
+            raise cs.ValidationError(f"{octets!r} has other octets, or too few", path=path)
+        return octets
+
+
+class Folded(_Construct):
+    """Constant that is read with letters in either case."""
+
+    def __init__(self, octets: bytes) -> None:
+        super().__init__()
+        self.octets = octets
+        self.flagbuildnone = True
+
+    def _parse(self, stream: Any, context: Any, path: str) -> bytes:
+        found = cs.stream_read(stream, len(self.octets), path)
+        if found.lower() != self.octets.lower():
+            raise cs.ConstError(f"{found!r} is not {self.octets!r}", path=path)
+        return self.octets
+
+    def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
+        stream.write(self.octets)
+        return obj
+
+
+class Words(_Adapter):
+    """One of several texts, which is read with letters in either case."""
+
+    def __init__(self, *options: str) -> None:
+        super().__init__(cs.GreedyBytes)
+        self.options = options
+
+    def _decode(self, obj: bytes, context: Any, path: str) -> str:
+        for option in self.options:
+            if option.encode().lower() == obj.lower():
+                return option
+        raise cs.ValidationError(f"{obj!r} is none of {self.options!r}", path=path)
+
+    def _encode(self, obj: str, context: Any, path: str) -> bytes:
+        if obj not in self.options:
+            raise cs.ValidationError(f"{obj!r} is none of {self.options!r}", path=path)
+        return obj.encode()
+
+
 class AtLeast(_Validator):
     """Octets or entries, at least `minimum` of them."""
 
@@ -118,20 +183,34 @@ class Padded(_Adapter):
 
 
 class ToEnd(_Construct):
-    """Elements up to the end of the octets; the value is a list."""
+    """Elements up to the end of the octets, or up to the octets `until`; the value is a list."""
 
-    def __init__(self, element: cs.Construct[Any, Any]) -> None:
+    def __init__(self, element: cs.Construct[Any, Any], until: bytes = b"") -> None:
         super().__init__()
         self.element = element
+        self.until = until
 
     def _parse(self, stream: Any, context: Any, path: str) -> list[Any]:
         # GreedyRange would treat an element that cannot be parsed as the end.
         values = []
-        while not cs.stream_iseof(stream):
+        while not cs.stream_iseof(stream) and not (self.until and follows(stream, self.until)):
             values.append(self.element._parsereport(stream, context, path))
         return values
 
     def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
         for item in obj:
-            self.element._build(item, stream, context, path)
+            content = BytesIO()
+            self.element._build(item, content, context, path)
+            octets = content.getvalue()
+            if self.until and octets.startswith(self.until):
+                raise cs.ValidationError(f"an element that begins with {self.until!r}", path=path)
+            stream.write(octets)
         return obj
+
+
+def follows(stream: Any, octets: bytes, *, folded: bool = False) -> bool:
+    """Return whether the next octets are `octets`; if `folded`, with letters in either case."""
+    start = stream.tell()
+    found: bytes = stream.read(len(octets))
+    stream.seek(start)
+    return found.lower() == octets.lower() if folded else found == octets

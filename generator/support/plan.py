@@ -480,6 +480,7 @@ class Visitor:
     def fixed(self, op: Fixed) -> Iterator[Body] | None:
         """Operations of fixed size; by default one after the other."""
         self.visit(op.body)
+        return None
 
 
 def lower(layout: ProtocolLayout) -> Plan:

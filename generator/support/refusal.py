@@ -137,7 +137,7 @@ class _Pass:
         reader.open(field, f"{field.name}[{number}]")
         self._body(part.body)
         reader.ends()
-        if part.delimiter is not None and ends_stack(part, reader.frame):
+        if ends_stack(part, reader.frame):
             # Without NUL, the frame would be the one that ends the stack.
             expected = f"text other than {show(part.delimiter)}" if part.delimiter else "text before the NUL"
             reader.refuse("length", expected, show(part.delimiter) if part.delimiter else "none", 0)
@@ -227,5 +227,7 @@ class _Pass:
 
 def ends_stack(part: ops.ManyFrames, frame: bytes) -> bool:
     """Return whether a frame is the delimiter of a stack, or would be without the NUL after a text."""
+    if part.delimiter is None:
+        return False
     terminated = any(isinstance(op, ops.TakeText) and op.terminated for op in part.body)
-    return frame == part.delimiter or (terminated and frame == b"%b\0" % part.delimiter)
+    return frame == part.delimiter or (terminated and frame == part.delimiter + b"\0")

@@ -123,7 +123,7 @@ class _Check:
             if part.delimiter == b"" and isinstance(element, str | bytes) and not element:
                 writer.refuse("length", "at least 1 octet: an empty frame ends the stack", "0 octets")
             octets = writer.item(part.body, element)
-            if part.delimiter is not None and ends_stack(part, octets):
+            if part.delimiter and ends_stack(part, octets):
                 writer.move(field, f"{field.name}[{number}]")
                 expected = f"octets other than {show(part.delimiter)}, which end the stack"
                 writer.refuse("text", expected, show(part.delimiter))

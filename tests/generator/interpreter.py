@@ -836,8 +836,8 @@ def read(protocol: ir.Protocol, type: ir.Type, octets: bytes) -> tuple[Content, 
     if isinstance(type, ir.TextType) and type.terminated:
         content = content.removesuffix(b"\0")
     if isinstance(type, ir.KeywordType) and type.folded:
-        options = [option.encode() for option in type.options]
-        content = next((one for one in options if one.lower() == content.lower()), content)
+        words = [option.encode() for option in type.options]
+        content = next((word for word in words if word.lower() == content.lower()), content)
     check(protocol, type, content)
     return one_nan(type, content) if isinstance(type, ir.FloatType) else content, octets
 

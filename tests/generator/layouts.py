@@ -676,9 +676,10 @@ def stacked(draw: st.DrawFn) -> ir.Protocol:
     layouts = Layouts(draw, more=True)
     delimiter = draw(st.sampled_from((b"<|>", b"", b"\0\0")))
     rest = ir.Length("rest")
-    element: ir.Type = layouts.one_of(
-        ir.OctetsType(rest), ir.TextType(rest), ir.TextType(rest, terminated=not delimiter)
-    )
+    elements: tuple[ir.Type, ...] = (
+        ir.OctetsType(rest), ir.TextType(rest), ir.TextType(rest, terminated=not delimiter),
+    )  # fmt: skip
+    element = layouts.one_of(*elements)
     parts: list[ir.Part] = [ir.Stack("route", field("route", element), delimiter=delimiter.hex())]
     parts += [ir.Frame(name, (field(name, whole(layouts)),)) for name in ("first", "second")]
     if draw(st.booleans()):

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 import construct as cs
+import msgspec
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -20,8 +21,10 @@ from tests.generated.agreement import mutated, some_truncations
 from tests.generator import interpreter, layouts
 from tests.generator.editions import field, message, protocol
 from tests.generator.interpreter import Refused
+from tests.generator.test_explainer import flagged
 from tests.generator.test_layouts import contents_of
 from tests.generator.test_values import Values
+from tests.generator.value_cases import CASES, Case, built
 
 
 def declared(of: ir.Protocol) -> Any:
@@ -43,53 +46,95 @@ def classes(of: ir.Protocol) -> Any:
     return Classes()
 
 
-def plain(type: ir.Type, value: Any) -> Any:
+def plain(of: ir.Protocol, type: ir.Type, value: Any) -> Any:
     """Return a value as the declarations have it."""
     match type:
         case _ if value is None:
             return None
+        case ir.EnclosingType(name=name):
+            return plain(of, interpreter.named_type(of, name), value)
         case ir.ListType(element=element):
-            return [plain(element, item) for item in value]
+            return [plain(of, element, item) for item in value]
         case ir.PairsType():
             return list(value)
         case ir.RecordType(fields=fields):
-            return {f.name: plain(f.type, getattr(value, f.attribute)) for f in fields if not f.implied}
+            return {f.name: plain(of, f.type, getattr(value, f.attribute)) for f in fields if not f.implied}
         case ir.UnionType(options=options):
             name = value.__class__.__name__
-            return {name: plain(next(one for one in options if one.class_name == name), value)}
+            return {name: plain(of, next(one for one in options if one.class_name == name), value)}
     return value
 
 
-def without_implied(type: ir.Type, value: Any) -> Any:
+def plain_message(of: ir.Protocol, layout: ir.Message, message: Any) -> dict[str, Any]:
+    """Return the values of a message as the declarations have them."""
+    found: dict[str, Any] = {}
+    for part in layout.parts:
+        for one in part.fields if isinstance(part, ir.Frame) else (part.field,):
+            if not one.implied:
+                type = one.type if isinstance(part, ir.Frame) else ir.ListType(0, element_of(one))
+                found[one.name] = plain(of, type, getattr(message, one.attribute))
+    return found
+
+
+def element_of(one: ir.Field) -> ir.Element:
+    """Return the type of each frame of many, which is one that a list may have, too."""
+    assert isinstance(one.type, ir.TextType | ir.OctetsType)
+    return one.type
+
+
+def read_message(of: ir.Protocol, layout: ir.Message, found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a declaration of a message read without what follows from the rest."""
+    return {f.name: without_implied(of, f.type, found[f.name]) for f in layout.fields if not f.implied}
+
+
+def without_implied(of: ir.Protocol, type: ir.Type, value: Any) -> Any:
     """Return what a declaration read without what follows from the rest."""
     match type, value:
+        case ir.EnclosingType(name=name), Mapping():
+            return without_implied(of, interpreter.named_type(of, name), value)
         case ir.ListType(element=element), list():
-            return [without_implied(element, item) for item in value]
+            return [without_implied(of, element, item) for item in value]
         case ir.PairsType(), list():
             return [tuple(pair) for pair in value]
         case ir.RecordType(fields=fields), Mapping():
-            return {f.name: without_implied(f.type, value[f.name]) for f in fields if not f.implied}
+            return {f.name: without_implied(of, f.type, value[f.name]) for f in fields if not f.implied}
         case ir.UnionType(options=options), Mapping():
             ((name, inside),) = value.items()
-            return {name: without_implied(next(o for o in options if o.class_name == name), inside)}
+            return {name: without_implied(of, next(o for o in options if o.class_name == name), inside)}
     return value
 
 
-@settings(
+RANDOM = settings(
     max_examples=examples(60),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )
+
+
+@RANDOM
 @given(layouts.valued(), st.data())
 def test_the_declarations_agree_with_the_interpreter(of: ir.Protocol, data: st.DataObject) -> None:
+    check_agreement(of, data)
+
+
+@RANDOM
+@given(layouts.more, st.data())
+def test_the_declarations_of_more_values_agree_with_the_interpreter(
+    of: ir.Protocol, data: st.DataObject
+) -> None:
+    check_agreement(of, data)
+
+
+def check_agreement(of: ir.Protocol, data: st.DataObject) -> None:
+    """Construct builds and parses what the interpreter writes and reads."""
     constructs = declared(of)
     values = Values(data.draw, of, classes(of))
     chance = Random(data.draw(st.integers(0, 2**32)))
     for _ in range(4):
         one = values.message()
         layout = next(m for m in of.messages if m.class_name == type(one).__name__)
-        expected = {f.name: plain(f.type, getattr(one, f.attribute)) for f in layout.fields if not f.implied}
+        expected = plain_message(of, layout, one)
         try:
             frames = interpreter.encode(of, layout, contents_of(of, one))
         except Refused:
@@ -98,9 +143,7 @@ def test_the_declarations_agree_with_the_interpreter(of: ir.Protocol, data: st.D
         assert constructs.build(layout.class_name, expected) == frames
         class_name, found = constructs.parse(frames)
         assert class_name == layout.class_name
-        assert {
-            f.name: without_implied(f.type, found[f.name]) for f in layout.fields if not f.implied
-        } == expected
+        assert read_message(of, layout, found) == expected
         assert constructs.build(class_name, found) == frames
         damaged = [list(short) for short in some_truncations(frames, 40, chance)]
         for octets in damaged + [mutated(frames, chance) for _ in range(30)]:
@@ -116,6 +159,48 @@ def reads(read: Any, frames: list[bytes]) -> bool:
     except (cs.ConstructError, Refused):
         return False
     return True
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_the_declarations_know_the_cases(case: Case) -> None:
+    """The octets of good messages are those of the case, and bad frames are refused."""
+    of, made = case.protocol, classes(case.protocol)
+    constructs = declared(of)
+    for values, frames in case.good:
+        layout = next(m for m in of.messages if m.class_name == values.class_name)
+        expected = plain_message(of, layout, built(made, values))
+        assert constructs.build(values.class_name, expected) == list(frames)
+        _, found = constructs.parse(frames)
+        assert read_message(of, layout, found) == expected
+        assert constructs.build(values.class_name, found) == list(frames)
+    for octets, values in case.also:
+        layout = next(m for m in of.messages if m.class_name == values.class_name)
+        _, found = constructs.parse(octets)
+        assert read_message(of, layout, found) == plain_message(of, layout, built(made, values))
+    for octets, _ in case.refused:
+        with pytest.raises(cs.ConstructError):
+            constructs.parse(octets)
+
+
+def test_depth_is_an_error_of_construct() -> None:
+    """Construct needs Python's stack for values inside each other; too many are refused."""
+    (reply,) = (case for case in CASES if case.name == "reply")
+    constructs = declared(msgspec.structs.replace(reply.protocol, max_depth=256))
+    assert constructs.parse([b"*1\r\n" * 20 + b"*0\r\n"])[0] == "Message1"
+    with pytest.raises(cs.ConstructError, match="too many values"):
+        constructs.parse([b"*1\r\n" * 250 + b"*0\r\n"])
+
+
+def test_flags_behind_a_value_of_any_size() -> None:
+    """They are found by the declaration of their frame."""
+    constructs = declared(flagged())
+    for name in ("", "a", "\1\1\1"):
+        octets = bytes((len(name),)) + name.encode()
+        header = {"mark": b"\x8e\1", "name": name, "number": 7}
+        assert constructs.parse([b"topic", b"\x8e\1" + octets + b"\3\7"]) == (
+            "Message1", {"topic": b"topic", **header, "flags": 3},
+        )  # fmt: skip
+        assert constructs.parse([b"\x8e\1" + octets + b"\2\7"])[1] == {"topic": None, **header, "flags": 2}
 
 
 UUID_OCTETS = bytes(range(16))

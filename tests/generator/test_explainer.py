@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from random import Random
-from types import SimpleNamespace
-from typing import Any
 
 import msgspec
 import pytest
@@ -16,48 +14,21 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from specwire.generated.errors import DecodeError
-from specwire.generated.layout import ProtocolLayout
 from specwire.generated.marks import Mark, mark_fields
 from specwire.generated.refusal import check_letter, explain_decode
 from specwire.generated.unfit import explain_encode
 from specwire.generator import ir
-from specwire.generator.emit.layout import EMITTER
 from tests.examples import examples
 from tests.generated.agreement import mutated, some_truncations
 from tests.generator import interpreter, layouts
 from tests.generator.interpreter import Refused
+from tests.generator.stand_ins import laid_out, named, stand_ins
 from tests.generator.test_layouts import contents_of, without_implied
 from tests.generator.test_values import Values
 from tests.generator.value_cases import CASES, Case, Fault, built, first, made
 
 DISAGREEMENT = "a disagreement between them; please report it"
 """What the explainer finds where there is no fault."""
-
-
-def laid_out(of: ir.Protocol) -> ProtocolLayout:
-    """Return the layout of a protocol as its package has it."""
-    source = EMITTER.emit(of)
-    assert isinstance(source, str)
-    found: dict[str, Any] = {}
-    exec(compile(source, "layout.py", "exec"), found)  # noqa: S102
-    layout: ProtocolLayout = found["LAYOUT"]
-    return layout
-
-
-def stand_ins(of: ir.Protocol) -> Any:
-    """Return classes for messages and records that take any attributes."""
-    names = {message.class_name: message.name for message in of.messages}
-
-    class Classes(dict[str, Any]):
-        def __getattr__(self, name: str) -> Any:
-            return self.setdefault(name, type(name, (SimpleNamespace,), {"NAME": names.get(name, name)}))
-
-    return Classes()
-
-
-def named(of: ir.Protocol, class_name: str) -> ir.Message:
-    (found,) = (message for message in of.messages if message.class_name == class_name)
-    return found
 
 
 cases = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])

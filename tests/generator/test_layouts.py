@@ -124,8 +124,8 @@ def content_of(protocol: ir.Protocol, type: ir.Type, value: Any) -> Content:
         case ir.ListType(element=element):
             return tuple(content_of(protocol, element, item) for item in value)
         case ir.PairsType(value=of_value):
-            of_value = of_value or ir.JsonType()
-            return tuple((name.encode(), content_of(protocol, of_value, item)) for name, item in value)
+            inner: ir.Type = of_value or ir.JsonType()
+            return tuple((name.encode(), content_of(protocol, inner, item)) for name, item in value)
         case ir.RecordType(fields=fields):
             return {
                 field.name: content_of(protocol, field.type, getattr(value, field.attribute))

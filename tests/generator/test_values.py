@@ -53,11 +53,15 @@ class Values:
 
     def attributes(self, fields: Sequence[ir.Field], *, omitted: bool = False) -> dict[str, Any]:
         found: dict[str, Any] = {}
+        announced: dict[str, int] = {}
         there: dict[ir.Option, bool] = {}
         ended = False
         for field in fields:
             if field.option is not None and field.option not in there:
-                there[field.option] = not ended and self.is_there(fields, field.option, found)
+                there[field.option] = not ended and self.is_there(fields, field.option, found | announced)
+                number = self.announcing(fields, field.option)
+                if number:
+                    announced.setdefault(number, int(there[field.option]))
                 ended = ended or (field.option.kind == "left" and not there[field.option])
             if field.implied:
                 continue
@@ -75,13 +79,17 @@ class Values:
         """Whether the fields of an option are there; nearly always as a number before them says."""
         numbers = [field for field in fields if field.name == option.field]
         if not numbers or self.draw(st.integers(0, 30)) == 0:
-            return self.draw(st.booleans())
-        if numbers[0].attribute not in found:
-            # The number follows from the first value that it announces.
-            deep = 0 < self.protocol.max_depth <= self.depth
-            found[numbers[0].name] = int(not deep and self.draw(st.booleans()))
-        number = found.get(numbers[0].attribute, found.get(numbers[0].name))
+            return bool(self.draw(st.booleans()))
+        number = found.get(numbers[0].attribute)
+        if number is None and self.announcing(fields, option):
+            return bool(self.draw(st.booleans())) and not 0 < self.protocol.max_depth <= self.depth
         return number is not None and interpreter.number_fits(option, number)
+
+    def announcing(self, fields: Sequence[ir.Field], option: ir.Option) -> str:
+        """The attribute of the bits that announce an option; empty if none do."""
+        numbers = [field for field in fields if field.name == option.field]
+        bits = [field for field in numbers if isinstance(field.type, ir.BitType) and field.type.announces]
+        return bits[0].attribute if bits else ""
 
     def value(self, type: ir.Type) -> Any:
         match type:

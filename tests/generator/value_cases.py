@@ -86,7 +86,7 @@ def constant(name: str, value: bytes, *, folded: bool = False, option: ir.Option
 def one_message(*fields: ir.Field, **more: Any) -> ir.Protocol:
     """One message of one frame, told from nothing by its first octet."""
     assert isinstance(fields[0].type, ir.ConstantType)
-    parts = (ir.Frame("all", fields),)
+    parts = (ir.Frame("MESSAGE-1", fields),)
     return protocol((message(1, parts, fields[0].type.hex),), ir.Selector(0, 1), **more)
 
 
