@@ -10,8 +10,10 @@ from uuid import UUID
 import pyarrow as pa
 
 from specwire.generated.layout import (
+    Bits,
     Boolean,
     Digits,
+    Enclosing,
     Field,
     Float,
     Frame,
@@ -19,6 +21,7 @@ from specwire.generated.layout import (
     ListOf,
     Octets,
     Pairs,
+    Present,
     Record,
     Type,
     Union,
@@ -26,6 +29,9 @@ from specwire.generated.layout import (
     Varint,
 )
 from specwire.generated.messages import Message
+from specwire.generated.named_plan import named_plan
+from specwire.generated.plan import ITEM, Nest
+from specwire.generated.writer import Writer
 from tests.generated.agreement import message_layout
 
 
@@ -79,8 +85,12 @@ def _cell(module: ModuleType, type_: Type, value: Any) -> Any:
         case Union(options=options):
             (option,) = (one for one in options if one.class_name == type(value).__name__)
             return {getattr(module.codec, option.class_name).NAME: _struct(module, option.fields, value)}
-        case Integer() | Varint() | Digits():
+        case Bits(boolean=True) | Present():
+            return _of(bool, value)
+        case Integer() | Varint() | Digits() | Bits():
             return _of(int, value)
+        case Enclosing():
+            return _octets(module, value)
         case Float():
             return _of(float, value)
         case Boolean():
@@ -90,6 +100,14 @@ def _cell(module: ModuleType, type_: Type, value: Any) -> Any:
         case Octets():
             return _of(bytes, value)
     return _of(str, value)
+
+
+def _octets(module: ModuleType, value: Any) -> bytes:
+    """The octets of a record."""
+    plan, class_ = named_plan(module.layout.LAYOUT), type(value)
+    message = next(one for one in plan.messages.values() if class_.__name__ in one.records)
+    writer = Writer(plan, message, class_.__module__, strict=False)
+    return writer.item((Nest(ITEM, class_.__name__),), value)
 
 
 def _pair(module: ModuleType, name: Type, of_value: Type, pair: Any) -> Any:
