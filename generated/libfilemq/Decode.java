@@ -135,9 +135,7 @@ public final class Decode extends Function {
                                 new Nest(
                                         new Field("", "options"),
                                         Operation.ITEM,
-                                        new Struct(
-                                                null,
-                                                2,
+                                        Struct.ofPair(
                                                 new TakeText(
                                                         new Field("name", "options"),
                                                         0,
@@ -161,9 +159,7 @@ public final class Decode extends Function {
                                 new Nest(
                                         new Field("", "cache"),
                                         Operation.ITEM,
-                                        new Struct(
-                                                null,
-                                                2,
+                                        Struct.ofPair(
                                                 new TakeText(
                                                         new Field("name", "cache"),
                                                         0,
@@ -254,9 +250,7 @@ public final class Decode extends Function {
                                 new Nest(
                                         new Field("", "headers"),
                                         Operation.ITEM,
-                                        new Struct(
-                                                null,
-                                                2,
+                                        Struct.ofPair(
                                                 new TakeText(
                                                         new Field("name", "headers"),
                                                         0,

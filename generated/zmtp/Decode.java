@@ -126,9 +126,7 @@ public final class Decode extends Function {
                                         new Nest(
                                                 new Field("", "property"),
                                                 Operation.ITEM,
-                                                new Struct(
-                                                        null,
-                                                        2,
+                                                Struct.ofPair(
                                                         new TakeText(
                                                                 new Field("name", "property"),
                                                                 0,

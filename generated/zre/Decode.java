@@ -119,9 +119,7 @@ public final class Decode extends Function {
                                 new Nest(
                                         new Field("", "headers"),
                                         Operation.ITEM,
-                                        new Struct(
-                                                null,
-                                                2,
+                                        Struct.ofPair(
                                                 new TakeText(
                                                         new Field("name", "headers"),
                                                         0,

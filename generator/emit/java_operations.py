@@ -343,7 +343,7 @@ class _Speller:
         store = "Store.POINTER" if op.pairs else item.place(ITEM).store
         if op.pairs == "both":
             pair = _Scope({NAME: _Place("name", rule, "0"), VALUE: _Place("value", rule, "1")})
-            struct = Call("new Struct", ("null", "2", *self.body(op.body, pair)))
+            struct = Call("Struct.ofPair", self.body(op.body, pair))
             body: tuple[Call, ...] = (Call("new Nest", (item.place(ITEM).field, "Operation.ITEM", struct)),)
         else:
             body = self.body(op.body, item)

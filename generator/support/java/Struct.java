@@ -5,14 +5,25 @@ public final class Struct implements Enclosing {
     private final String rule;
     private final int columns;
     private final Body body;
+    private final boolean pair;
     /** The number of the record, if it can contain itself. */
     private int number = Cursor.NONE;
 
     /** A record; {@code rule} is its grammar rule, null if it has none. */
     public Struct(String rule, int columns, Operation... body) {
+        this(rule, columns, false, body);
+    }
+
+    private Struct(String rule, int columns, boolean pair, Operation... body) {
         this.rule = rule;
         this.columns = columns;
+        this.pair = pair;
         this.body = new Body(body);
+    }
+
+    /** A name and a value, which are no record for the limit of records inside each other. */
+    public static Struct ofPair(Operation... body) {
+        return new Struct(null, 2, true, body);
     }
 
     /** Gives a record that can contain itself a number. */
@@ -24,7 +35,9 @@ public final class Struct implements Enclosing {
     /** Reads the record into a column; the cursor has the path of the record. */
     @Override
     public void read(Cursor in, int column) {
-        in.descend();
+        if (!pair) {
+            in.descend();
+        }
         if (number >= 0) {
             in.enclose(number, this);
         }
@@ -32,13 +45,15 @@ public final class Struct implements Enclosing {
         if (in.names) {
             named(in);
         } else {
-            bounded(in, null, null);
+            bounded(in, "", null);
         }
         if (columns == 0) {
             in.row.number(0, Store.BOOLEAN, 1);
         }
         in.row.endStruct(column, outer);
-        in.ascend();
+        if (!pair) {
+            in.ascend();
+        }
     }
 
     private void named(Cursor in) {
