@@ -19,6 +19,7 @@ from specwire.generator.passes.heads import find_units, fits
 from specwire.generator.passes.layouts import ends, least_octets
 from specwire.generator.passes.overlaps import overlapping
 from specwire.generator.passes.shapes import weight
+from specwire.generator.passes.tags import is_folded
 from specwire.generator.profile.tables import LoadedProfile
 
 
@@ -36,27 +37,29 @@ def find_stream(
     and the layouts do not allow it.
     """
     table = loaded.profile.stream
-    if table is None or table.units:
-        units = find_units(messages)
-        if table is None:
-            return units if units and any(head.size_octets for head in units.heads) else None
-        if units is None:
-            _check_ends(loaded, messages, diagnostics)
-        return units or ir.UnitStream()
-    if table.units is False:
+    if table is not None and table.units is None:
+        return ir.Stream(table.magics, table.length_octets, table.escape, table.long_octets)
+    units = find_units(messages)
+    sized = units is not None and any(head.size_octets for head in units.heads)
+    if not (sized if table is None else table.units):
         return None
-    return ir.Stream(table.magics, table.length_octets, table.escape, table.long_octets)
-
-
-def _check_ends(loaded: LoadedProfile, messages: Sequence[ir.Message], diagnostics: Diagnostics) -> None:
+    if units is not None and not is_folded(messages):  # heads are compared exactly
+        return units
     try:
-        for message in messages:
-            _check_end(message)
-        _check_selection(messages)
+        _check_ends(messages)
     except _Undefined as fault:
+        if table is None:
+            return None
         reason, help = fault.args
         sentence = f"the end of a message on a stream is not defined: {reason}"
         diagnostics.error("E420", loaded.place("stream", "units"), sentence, help)
+    return ir.UnitStream()
+
+
+def _check_ends(messages: Sequence[ir.Message]) -> None:
+    for message in messages:
+        _check_end(message)
+    _check_selection(messages)
 
 
 def _check_end(message: ir.Message) -> None:
