@@ -58,7 +58,7 @@ a change that is judged *yes* moves no octet.
     padding with other octets, or read as something                     yes; of another length: no
     text that only one pads, or pads with another octet                 depends: if it fills its place
     characters of a text                                                yes: only strict decoding checks
-    unit of a number                                                    no, if both declare one
+    unit of a number, unit or epoch of a timestamp                      no, if both declare one
 
     bit of the flags: same name, another value                          no
     bit: same value, another name or announced part                     no; same comment and part: yes

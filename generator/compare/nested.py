@@ -19,6 +19,7 @@ from specwire.generator.compare.comparison import (
     Kind,
     Readings,
     Texts,
+    Verdict,
     depends,
     no,
     yes,
@@ -119,6 +120,19 @@ def _changed(path: str, old: ir.Field, new: ir.Field, words: Vocabulary) -> Iter
     if old.optional != new.optional:
         readings = _reads_optional(new, old), _reads_optional(old, new)
         yield Inside(path, "presence", (_presence(old), _presence(new)), readings, stored=False)
+    if (why := reads_unit(old, new)) is not None:
+        yield Inside(path, "unit", (old.unit, new.unit), (why, why), stored=why.verdict is Verdict.NO)
+
+
+def reads_unit(old: ir.Field, new: ir.Field) -> Judgement | None:
+    """Return how a number with another unit, or another epoch, is read; None if it has the same."""
+    if old.unit == new.unit:
+        return None
+    if old.unit is None or new.unit is None:
+        return yes("only one edition declares it")
+    if (old.timestamp is None) != (new.timestamp is None):
+        return depends("correct if the unit is the same")
+    return no("the same number is a different quantity")
 
 
 def _reads_optional(writer: ir.Field, reader: ir.Field) -> Judgement:
