@@ -46,6 +46,7 @@ from specwire.generator.passes.resolve import resolve_names
 from specwire.generator.passes.roots import find_messages
 from specwire.generator.passes.streams import find_stream
 from specwire.generator.passes.tags import find_tags, is_folded
+from specwire.generator.passes.timestamps import check_timestamps
 from specwire.generator.passes.types import TypeReader
 from specwire.generator.passes.unused import check_unused, standing_rules
 from specwire.generator.profile.reader import load_profile
@@ -101,6 +102,7 @@ def _build(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnostics) ->
     bits = name_announced(flags, messages)
     check_claims(reader, messages)
     named_rules = tuple(_named_rules(grammar, reader, {str(rule) for rule in rules}))
+    check_timestamps(reader)
     constants = all_constants(reader.constants.values(), profile.constants)
     enums = tuple(reader.enums.values())
     names = Names(loaded, diagnostics)

@@ -66,7 +66,7 @@ a change that is judged *yes* moves no octet.
     run of other characters, or read up to other octets                 depends: if it has the same end
     entries up to other octets, or with others around or between them   no
     characters of a text                                                yes: only strict decoding checks
-    unit of a number                                                    no, if both declare one
+    unit of a number, unit or epoch of a timestamp                      no, if both declare one
 
     bit of the flags: same name, another value                          no
     bit: same value, another name or announced part                     no; same comment and part: yes

@@ -11,11 +11,13 @@ from specwire.generator.compare.comparison import (
     NAME_ONLY,
     NOT_STORED,
     Change,
+    Effect,
     Judgement,
     Kind,
     Readings,
     TableJudgement,
     Texts,
+    Verdict,
     change,
     depends,
     each,
@@ -30,6 +32,7 @@ from specwire.generator.compare.nested import (
     is_present_otherwise,
     kind_of,
     reads_presence,
+    reads_unit,
     texts_of,
 )
 from specwire.generator.compare.tables import REWRITE_VALUES, column_of, judge_column
@@ -39,7 +42,7 @@ from specwire.generator.compare.wording import describe, describe_default, descr
 _DEFAULT = yes("a default is written like any other value; a program that omits the field writes another one")
 _SENTINEL = depends("correct if the value is none of these: an edition without the name reads it literally")
 _OTHER_WORD = depends("the octets are the same; correct if the new name has the same meaning")
-_UNIT = no("the same number is a different quantity")
+_TIME_COLUMN = TableJudgement(Effect.COLUMN, "a column for the time, null in old rows")
 
 
 def field_changes(match: MessageMatch, context: Context) -> Iterator[Change]:
@@ -202,8 +205,9 @@ def _changed(match: MessageMatch, context: Context, old: Place, new: Place, move
         )
     if is_alike(before.type, after.type):
         for inside in changes_inside(name, before.type, after.type, context.words):
-            stored = tables if inside.stored else NOT_STORED
-            yield _change(match, inside.kind, inside.path, inside.texts, inside.readings, stored)
+            stored = REWRITE_VALUES if inside.kind == "unit" else tables
+            effect = stored if inside.stored else NOT_STORED
+            yield _change(match, inside.kind, inside.path, inside.texts, inside.readings, effect)
     elif (kind := kind_of(before.type, after.type, context.words)) is not None:
         readings = (
             reads(after.type, before.type, context.words),
@@ -230,8 +234,8 @@ def _declared(match: MessageMatch, old: ir.Field, new: ir.Field) -> Iterator[Cha
     if set(old.sentinels) != set(new.sentinels):
         texts = listed(old.sentinels), listed(new.sentinels)
         yield _change(match, "sentinels", old.name, texts, (_SENTINEL, _SENTINEL), NOT_STORED)
-    if old.unit != new.unit:
-        silent = old.unit is None or new.unit is None
-        why = yes("only one edition declares it") if silent else _UNIT
-        tables = NOT_STORED if silent else REWRITE_VALUES
+    if (why := reads_unit(old, new)) is not None:
+        tables = REWRITE_VALUES if why.verdict is Verdict.NO else NOT_STORED
+        if old.timestamp is None and new.timestamp is not None:
+            tables = _TIME_COLUMN
         yield _change(match, "unit", old.name, (old.unit, new.unit), (why, why), tables)

@@ -22,6 +22,7 @@ from specwire.generator.compare.comparison import (
     Kind,
     Readings,
     Texts,
+    Verdict,
     depends,
     no,
     yes,
@@ -114,6 +115,17 @@ def _fields(
             yield _lone(name, pair, (old, new))
 
 
+def reads_unit(old: ir.Field, new: ir.Field) -> Judgement | None:
+    """Return how a number with another unit, or another epoch, is read; None if it has the same."""
+    if old.unit == new.unit:
+        return None
+    if old.unit is None or new.unit is None:
+        return yes("only one edition declares it")
+    if (old.timestamp is None) != (new.timestamp is None):
+        return depends("correct if the unit is the same")
+    return no("the same number is a different quantity")
+
+
 def _name(numbered: tuple[int, ir.Field]) -> str:
     return numbered[1].name
 
@@ -127,6 +139,8 @@ def _changed(path: str, old: ir.Field, new: ir.Field, words: Vocabulary) -> Iter
     if old.name != new.name:
         known = NAME_ONLY if old.implied or (old.doc and old.doc == new.doc) else _OTHER_WORD
         yield Inside(path, "renamed", (old.name, new.name), (known, known), stored)
+    if (why := reads_unit(old, new)) is not None:
+        yield Inside(path, "unit", (old.unit, new.unit), (why, why), stored=why.verdict is Verdict.NO)
     if is_alike(old.type, new.type):
         yield from changes_inside(path, old.type, new.type, words)
     elif (kind := kind_of(old.type, new.type, words)) is not None:

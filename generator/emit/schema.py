@@ -41,8 +41,8 @@ def emit(protocol: ir.Protocol) -> str:
         header=header(
             protocol, f"{protocol.edition}: Spark schemas of the messages.",
             "The metadata of a field can have these keys: ``comment`` (its meaning, shown by Spark as the column comment),\n"
-            "``abnf`` (its grammar rule), ``unit``, ``octets`` (its fixed size), ``content`` (such as ``json``) and\n"
-            "``source``.",
+            "``abnf`` (its grammar rule), ``unit``, ``octets`` (its fixed size), ``content`` (such as ``json``),\n"
+            "``timestamp`` and ``epoch`` (unit and origin of a time) and ``source``.",
         ),
         types=sorted({"StructField", "StructType"} | (names - PAIRS)),
         helpers=["COMMON", *sorted(names & PAIRS), *sorted(_makers(protocol)), "table"],
@@ -73,12 +73,16 @@ def _names(kind: Kind) -> set[str]:
 def _makers(protocol: ir.Protocol) -> set[str]:
     """Return the names of the functions that create derived columns."""
     found = (column for message in protocol.messages for column in derived(message, protocol))
-    return {"flag" if column.mask else "json" for column in found}
+    return {"flag" if column.mask else "time" if column.timestamp else "json" for column in found}
 
 
 def _derived(column: Derived) -> str:
     if column.mask:
         return f"flag({column.name!r}, {column.of!r}, {column.mask:#04x}, {column.comment!r})"
+    if column.timestamp:
+        since = f"{column.timestamp.unit!r}, {column.timestamp.epoch!r}"
+        many = ", many=True" if column.many else ""
+        return f"time({column.name!r}, {column.of!r}, {since}, {column.comment!r}{many})"
     return f"json({column.name!r}, {column.of!r}, {column.comment!r})"
 
 

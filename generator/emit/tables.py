@@ -14,7 +14,8 @@
 - A message or record without other fields gets the column ``_present``, because a struct needs a
   field.
 
-The table of a message has additional columns for the bits of flags and for JSON values (`derived`).
+The table of a message has additional columns for the bits of flags, for JSON values and for timestamps
+(`derived`).
 """
 
 from __future__ import annotations
@@ -108,7 +109,8 @@ class Column:
     attribute: str
     kind: Kind
     metadata: tuple[tuple[str, str], ...]
-    """``comment``, ``abnf`` (the rule), ``unit``, ``octets`` (fixed size), ``content``, ``source``.
+    """``comment``, ``abnf`` (the rule), ``unit``, ``octets`` (fixed size), ``content``, ``timestamp``
+    and ``epoch``, ``source``.
 
     Empty ones are omitted.
     """
@@ -118,12 +120,18 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """Column of a message's table derived from the column `of`: one bit of it (`mask`), or the JSON in it."""
+    """Column of a message's table derived from the column `of`.
+
+    It is one bit of it (`mask`), the time that it means (`timestamp`), or else the JSON in it.
+    """
 
     name: str
     of: str
     comment: str
     mask: int = 0
+    timestamp: ir.Timestamp | None = None
+    many: bool = False
+    """The column `of` is a list of timestamps."""
 
 
 PRESENT = "_present"
@@ -161,6 +169,11 @@ def derived(message: ir.Message, protocol: ir.Protocol) -> tuple[Derived, ...]:
         elif _holds_json(field):
             comment = f"The JSON value in {field.name}; null where it holds none."
             found.append(Derived(_free(f"{field.name}_json", taken), field.name, comment))
+        elif field.timestamp is not None:
+            many = isinstance(field.type, ir.ListType)
+            comment = f"Time of {field.name}; null outside the years 0001 to 9999."
+            name = _free(f"{field.name}_time", taken)
+            found.append(Derived(name, field.name, comment, timestamp=field.timestamp, many=many))
     return tuple(found)
 
 
@@ -212,6 +225,8 @@ def _column(field: ir.Field, owner: str, protocol: ir.Protocol, *, many: bool = 
         "unit": field.unit or "",
         "octets": _fixed_octets(field.type),
         "content": field.content or "",
+        "timestamp": field.timestamp.unit if field.timestamp else "",
+        "epoch": field.timestamp.epoch if field.timestamp else "",
         "source": f"{protocol.edition}, rule {field.rule or owner}{line}",
     }
     return Column(

@@ -384,6 +384,34 @@ class Option(msgspec.Struct, frozen=True):
     left: int = 0
 
 
+TimeUnit = Literal["s", "ms", "us", "ns"]
+"""Units of timestamps."""
+
+_TIME_UNITS: dict[TimeUnit, str] = {
+    "s": "seconds",
+    "ms": "milliseconds",
+    "us": "microseconds",
+    "ns": "nanoseconds",
+}
+
+
+class Timestamp(msgspec.Struct, frozen=True):
+    """Meaning of a number: the time in `unit` since `epoch`.
+
+    `epoch` is a date (``1970-01-01``) or a date and time in UTC (``1980-01-06T12:00:00Z``) in
+    ISO 8601.
+    """
+
+    unit: TimeUnit
+    epoch: str
+
+    @property
+    def words(self) -> str:
+        """The meaning as a unit, such as ``milliseconds since 1970-01-01 UTC``."""
+        utc = "" if self.epoch.endswith("Z") else " UTC"
+        return f"{_TIME_UNITS[self.unit]} since {self.epoch}{utc}"
+
+
 Default = int | float | bool | str | tuple[()] | None
 
 
@@ -418,6 +446,8 @@ class Field(msgspec.Struct, frozen=True):
     """The field is present only under a condition, and is None otherwise; it is `nullable`, too."""
     content: Literal["json"] | None = None
     """Format of text or octets for readers of tables; one NUL may follow the content."""
+    timestamp: Timestamp | None = None
+    """Time that a number means, or each number of a list. `unit` has the same in words."""
 
     @property
     def constant(self) -> bool:

@@ -23,7 +23,7 @@ from specwire.generator.support.errors import Kind
 
 KINDS: tuple[str, ...] = get_args(Kind)
 """The kinds of a DecodeError."""
-_OF_FIELDS = frozenset({"name", "default", "unit", "doc", "content"})
+_OF_FIELDS = frozenset({"name", "default", "unit", "doc", "content", "timestamp", "epoch"})
 """Keys that the profile may set for a rule in one message; the other keys apply wherever the rule is used."""
 
 

@@ -35,6 +35,7 @@ from specwire.generator.passes.delimited import end_values
 from specwire.generator.passes.grammar import references
 from specwire.generator.passes.layouts import ChoiceLayout, FieldsLayout, ValueLayout, words_of
 from specwire.generator.passes.runs import Group, flat, group_elements
+from specwire.generator.passes.timestamps import read_timestamp
 from specwire.generator.profile.tables import NOTHING_SAID, MessageTable, PresenceTable, TypeHint
 
 if TYPE_CHECKING:
@@ -277,7 +278,10 @@ class FieldReader:
     def _bits(self, rule: Rule, hint: TypeHint) -> Iterator[ir.Field]:
         """Yield the fields of the bits of an integer."""
         for bits in read_bits(self.reader, rule, hint):
-            said = TypeHint(default=bits.table.default, unit=bits.table.unit, doc=bits.table.doc or "")
+            said = TypeHint(
+                default=bits.table.default, unit=bits.table.unit, doc=bits.table.doc or "",
+                timestamp=bits.table.timestamp, epoch=bits.table.epoch,
+            )  # fmt: skip
             field = self._field(bits.name, bits.type, rule, said)
             yield msgspec.structs.replace(field, name=f"{snake_case(rule.name)}/{field.name}")
 
@@ -393,6 +397,10 @@ class FieldReader:
             default, required = self._default(hint.default, type, rule), False
         elif isinstance(type, ir.KeywordType):
             default, required = type.options[0], False
+        timestamp = read_timestamp(hint, type)
+        if timestamp is not None and rule is not None:
+            used = f"{rule.name}/{name}" if isinstance(type, ir.BitType) else rule.name
+            self.reader.times |= {fold(used), fold(f"{self.rule.name}.{used}")}
         snake = snake_case(name)
         return ir.Field(
             name=snake,
@@ -401,8 +409,9 @@ class FieldReader:
             rule=rule.name if rule else None,
             line=rule.published_line if rule else 0,
             doc=hint.doc or (self._doc(rule) if rule else ""),
-            unit=hint.unit,
+            unit=timestamp.words if timestamp else hint.unit,
             content=hint.content,
+            timestamp=timestamp,
             default=default,
             required=required,
             sentinels=tuple(constant_name(sentinel) for sentinel in sentinels),

@@ -124,6 +124,8 @@ class TypeReader:
         """Octets of the length or count that a rule holds, by rule."""
         self.literals: dict[Span, CharVal] = {}
         """The quoted strings that are compared octet by octet, by place."""
+        self.times: set[str] = set()
+        """Keys of `types` in the profile, and bits as ``rule/name``, that are a timestamp in a field."""
         self.nameless: set[Span] = set()
         """The places of elements that were given a name; each is reported once."""
         self._classes = classes

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import msgspec
 
 from specwire.generator.diagnostics import Source, Span
-from specwire.generator.ir import Answer
+from specwire.generator.ir import Answer, TimeUnit
 from specwire.generator.ir.dialogs import DialogSettings
 from specwire.generator.profile import toml_places
 
@@ -77,8 +77,8 @@ class BitTable(_Table, frozen=True):
     """Declared meaning of some bits of an integer.
 
     One bit is a boolean unless `type` is ``integer``. `constant`, `members`, `closed`, `counts`,
-    `plus`, `counting`, `default`, `unit` and `doc` are as in `TypeHint`. `spare` bits have no
-    meaning.
+    `plus`, `counting`, `default`, `unit`, `doc`, `timestamp` and `epoch` are as in `TypeHint`.
+    `spare` bits have no meaning.
     """
 
     width: int
@@ -93,6 +93,8 @@ class BitTable(_Table, frozen=True):
     default: str | int | bool | None = None
     unit: str | None = None
     doc: str | None = None
+    timestamp: TimeUnit | None = None
+    epoch: str | None = None
 
 
 class PresenceTable(_Table, frozen=True):
@@ -124,7 +126,8 @@ class TypeHint(_Table, frozen=True):
     makes the rule a separate ZeroMQ frame. `padding` is the octet that fills a text of fixed length
     after its content. `scope` declares what a size counts: the ``next`` value, the ``rest`` of its
     rule, or nothing in the layout (``none``). `content` declares the format of text or octets for
-    readers of tables; the layout does not use it.
+    readers of tables; the layout does not use it. Neither does it use `timestamp`, which makes a
+    number the time in that unit since `epoch` (without it, 1970).
     """
 
     type: ValueKind | None = None
@@ -150,6 +153,8 @@ class TypeHint(_Table, frozen=True):
     padding: int | None = None
     scope: Literal["next", "rest", "none"] | None = None
     content: Literal["json"] | None = None
+    timestamp: TimeUnit | None = None
+    epoch: str | None = None
 
     @property
     def flag_rules(self) -> list[str]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from datetime import datetime
 
 import msgspec
 
 from specwire.generator.diagnostics import Diagnostics
 from specwire.generator.profile import toml_places
-from specwire.generator.profile.tables import NOTHING_SAID, LoadedProfile, StreamTable, TypeHint
+from specwire.generator.profile.tables import NOTHING_SAID, BitTable, LoadedProfile, StreamTable, TypeHint
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]*\Z")
@@ -30,6 +31,8 @@ MAX_DEPTH = 256
 """Maximum of values that contain each other: decoders in C and Java use their stack for them."""
 WIDTHS = (1, 2, 4, 8)
 """Permitted octets of length fields."""
+UNIX_EPOCH = "1970-01-01"
+"""Epoch of timestamps for which the profile states none."""
 
 Fault = tuple[toml_places.Path, str, str | None]
 
@@ -38,6 +41,23 @@ def check_values(loaded: LoadedProfile, diagnostics: Diagnostics) -> None:
     """Report every invalid value of the profile, not of its base."""
     for path, message, help in (*_walk(msgspec.to_builtins(loaded.profile), ()), *_named(loaded)):
         diagnostics.error("E510", loaded.place(*path), message, help)
+
+
+def read_epoch(text: str | None) -> str:
+    """Return the epoch of a timestamp in one spelling: a date, or a date and time with ``Z``.
+
+    Raises:
+        ValueError: the text is no date or date-time in UTC.
+    """
+    if text is None:
+        return UNIX_EPOCH
+    instant = datetime.fromisoformat(text)
+    if instant.utcoffset():
+        raise ValueError(f"{text!r} is not in UTC")
+    instant = instant.replace(tzinfo=None)
+    if instant.time() == datetime.min.time():
+        return instant.date().isoformat()
+    return f"{instant.isoformat()}Z"
 
 
 def _walk(value: object, path: toml_places.Path) -> Iterator[Fault]:
@@ -121,6 +141,7 @@ def _named(loaded: LoadedProfile) -> Iterator[Fault]:
                 f"{hint.checksum!r} does not name a function",
                 "write module:function",
             )
+        yield from _timestamp(("types", rule), hint)
         yield from _bits(rule, hint)
         for member in hint.members:
             if not _WORD.match(member):
@@ -130,6 +151,28 @@ def _named(loaded: LoadedProfile) -> Iterator[Fault]:
                     "use letters, digits, '-' and '_'",
                 )
     yield from _stream(loaded)
+
+
+def _timestamp(path: toml_places.Path, said: TypeHint | BitTable) -> Iterator[Fault]:
+    """Yield the faults of `timestamp` and `epoch`."""
+    if said.timestamp is None:
+        if said.epoch is not None:
+            yield (
+                (*path, "epoch"),
+                "`epoch` has no effect without `timestamp`",
+                'add `timestamp`, as in timestamp = "ms", or remove it',
+            )
+        return
+    if said.unit is not None:
+        yield (*path, "unit"), "`unit` and `timestamp` both say the unit", "remove `unit`"
+    try:
+        read_epoch(said.epoch)
+    except ValueError:
+        yield (
+            (*path, "epoch"),
+            f"{said.epoch!r} is no date or date-time in UTC",
+            'write epoch = "1900-01-01" or epoch = "1980-01-06T12:00:00Z"',
+        )
 
 
 def _bits(rule: str, hint: TypeHint) -> Iterator[Fault]:
@@ -151,6 +194,7 @@ def _bits(rule: str, hint: TypeHint) -> Iterator[Fault]:
                     f"`{key}` has no effect without `counts`",
                     "add `counts`",
                 )
+        yield from _timestamp(("types", rule, "bits", name), bits)
     for key in (
         "type",
         "signed",
@@ -162,6 +206,7 @@ def _bits(rule: str, hint: TypeHint) -> Iterator[Fault]:
         "padding",
         "scope",
         "name",
+        "timestamp",
     ):
         if getattr(hint, key) != getattr(NOTHING_SAID, key):
             yield (

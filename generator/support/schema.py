@@ -13,6 +13,7 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
+    TimestampType,
 )
 
 PAIRS = ArrayType(StructType([StructField("name", StringType()), StructField("value", StringType())]))
@@ -55,6 +56,15 @@ def flag(name: str, of: str, mask: int, comment: str) -> StructField:
 def json(name: str, of: str, comment: str) -> StructField:
     """Return the table column for the JSON text in the column `of`."""
     return StructField(name, StringType(), True, {"comment": comment, "of": of})
+
+
+def time(name: str, of: str, unit: str, epoch: str, comment: str, *, many: bool = False) -> StructField:
+    """Return the table column for the time that the number in the column `of` means.
+
+    With `many`, `of` is a list of numbers.
+    """
+    type = ArrayType(TimestampType()) if many else TimestampType()
+    return StructField(name, type, True, {"comment": comment, "of": of, "timestamp": unit, "epoch": epoch})
 
 
 def table(fields: StructType, required: Collection[str], *derived: StructField) -> StructType:

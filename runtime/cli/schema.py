@@ -58,7 +58,7 @@ def command(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the schemas as Spark's JSON.")] = False,
 ) -> None:
-    """Print the table of every message: its fields, a boolean for each flag, the JSON in a field as text."""
+    """Print the table of every message: its fields, a boolean for each flag, JSON as text, numbers as times."""
     use_packages(packages, grammars, [protocol])
     package = load_package(protocol)
     if message is not None:

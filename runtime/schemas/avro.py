@@ -75,7 +75,7 @@ def _message(
     for field in record["fields"]:
         said = words.of_field(name, field["name"])
         field |= {"doc": said["comment"]} if "comment" in said else {}
-        field |= {key: said[key] for key in ("abnf", "unit", "source") if key in said}
+        field |= {key: said[key] for key in ("abnf", "unit", "timestamp", "epoch", "source") if key in said}
     return record
 
 

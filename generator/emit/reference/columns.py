@@ -48,8 +48,12 @@ def _row(column: Column) -> tuple[str, ...]:
 
 
 def _derived_row(column: Derived) -> tuple[str, ...]:
-    kind = "boolean" if column.mask else "string"
-    null = "never" if column.mask else "if it is no JSON"
+    kind, null = "string", "if it is no JSON"
+    if column.mask:
+        kind, null = "boolean", "never"
+    elif column.timestamp:
+        kind = "array<timestamp>" if column.many else "timestamp"
+        null = "outside the years 0001 to 9999"
     return (column.name, kind, null, "", f"{column.comment} Derived from {column.of}.".strip())
 
 

@@ -2,9 +2,10 @@
 
 A table has the tap's columns, then the columns that options of `decode` added, then the columns of
 the generated `schema.TABLES`. These are the message's fields, null only if the field is optional,
-and columns derived from them: a boolean for each flag, and the JSON text of a payload. A type that
-did not occur has an empty table, so that the set of tables is fixed. Rows that did not decode are
-in `ERRORS` with the error and their raw frames. This includes texts that are not UTF-8.
+and columns derived from them: a boolean for each flag, the JSON text of a payload, and the time that
+a number means. A type that did not occur has an empty table, so that the set of tables is fixed.
+Rows that did not decode are in `ERRORS` with the error and their raw frames. This includes texts
+that are not UTF-8.
 
 If a field has the name of one of the tap's columns (a message may have a ``sender``), the tap's
 column gets a leading ``_``.
@@ -13,12 +14,23 @@ column gets a leading ``_``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Literal
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type
-from pyspark.sql.types import ArrayType, BinaryType, DataType, StringType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    DoubleType,
+    FloatType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from specwire.runtime.schemas.payloads import MAX_OCTETS, Payload
 from specwire.runtime.spark.decoding.options import ADDED, FRAMES, PROTOCOL, name_noted, unused_name
@@ -40,6 +52,7 @@ def tables(
     *,
     flags: bool = True,
     json_as: JsonAs | None = "string",
+    times: bool = True,
     maps: bool = False,
     schema: StructType | None = None,
 ) -> dict[str, DataFrame]:
@@ -53,6 +66,8 @@ def tables(
         json_as: type of the column beside a field that may hold JSON: ``string``, which every
             engine reads, or ``variant``; None omits the column. It is null if the field is not
             valid JSON.
+        times: whether to add the time that a number means; it is null outside the years 0001 to
+            9999.
         maps: whether to add a map for each dictionary; null if a name is repeated.
         schema: schema of `decoded`, for a declarative pipeline, where Spark must not be asked for
             it.
@@ -63,7 +78,9 @@ def tables(
     protocol = protocol or stated_protocol(decoded)
     stored = schema or decoded.schema
     typed = {
-        name: _message_table(decoded, stored, protocol, name, flags=flags, json_as=json_as, maps=maps)
+        name: _message_table(
+            decoded, stored, protocol, name, flags=flags, json_as=json_as, times=times, maps=maps
+        )
         for name in load_schemas(protocol).SCHEMAS
         if name in stored.fieldNames()
     }
@@ -89,6 +106,7 @@ def _message_table(
     *,
     flags: bool,
     json_as: JsonAs | None,
+    times: bool,
     maps: bool,
 ) -> DataFrame:
     """Return the messages of one type, with their fields as columns."""
@@ -98,13 +116,19 @@ def _message_table(
     fields = {field.name: field for field in stored}
     columns: dict[str, Column] = {}
     for field in table:
+        of = fields.get(field.metadata.get("of", ""))
         if field.name in fields:
             columns[field.name] = _field(message, field, fields[field.name])
-        elif field.metadata.get("of") in fields:
-            if "mask" in field.metadata and flags:
+        elif of is None:
+            continue  # a field that the rows do not have, or derived from one
+        elif "mask" in field.metadata:
+            if flags:
                 columns[field.name] = _flag(message, field)
-            elif "mask" not in field.metadata and json_as is not None:
-                columns[field.name] = _json(message, field, json_as)
+        elif "timestamp" in field.metadata:
+            if times:
+                columns[field.name] = _time(message, field, of.dataType)
+        elif json_as is not None:
+            columns[field.name] = _json(message, field, json_as)
     octets = (field for field in stored if field.name not in table.fieldNames())  # decode(debug=True)
     columns |= {field.name: _plain(message, field) for field in octets}
     payloads = (field.name for field in schema if message in field.metadata.get(PAYLOAD_OF, ()))
@@ -179,6 +203,49 @@ def _flag(message: str, field: StructField) -> Column:
     bit = of.bitwiseAND(F.lit(field.metadata["mask"])) != 0
     column = bit if field.nullable else _required(bit, field.dataType, f"{message}.{field.name}")
     return column.alias(field.name, metadata=field.metadata)
+
+
+def _time(message: str, field: StructField, type: DataType) -> Column:
+    """Return the time that a number of this type means, or each number of a list."""
+    of = F.col(message)[field.metadata["of"]]
+    unit, epoch = field.metadata["timestamp"], field.metadata["epoch"]
+    if isinstance(type, ArrayType):
+        found = F.transform(of, lambda number: _instant(number, type.elementType, unit, epoch))
+    else:
+        found = _instant(of, type, unit, epoch)
+    return found.alias(field.name, metadata=field.metadata)
+
+
+def _instant(number: Column, type: DataType, unit: str, epoch: str) -> Column:
+    """Return a number of `unit` since `epoch` as a timestamp; null outside the years 0001 to 9999.
+
+    Nanoseconds of an integer are rounded down to microseconds. A floating-point number is rounded
+    to the nearest microsecond; its error is greater anyway.
+    """
+    micros, divisor = _MICROSECONDS[unit]
+    if isinstance(type, FloatType | DoubleType):
+        rounded = F.rint(number.cast("double") * micros / divisor)
+        # NaN is greater than every number in Spark, so it is null, too.
+        whole = F.when(F.abs(rounded) < _FAR, rounded.cast("long").cast("decimal(20,0)"))
+    else:
+        whole = F.floor(number.cast("decimal(20,0)") * F.lit(Decimal(micros)) / F.lit(Decimal(divisor)))
+    found = whole + F.lit(Decimal(_microseconds(datetime.fromisoformat(epoch))))
+    return F.when(found.between(*map(F.lit, _BOUNDS)), F.timestamp_micros(found.cast("long")))
+
+
+def _microseconds(time: datetime) -> int:
+    """Return the microseconds from 1970 to a time in UTC."""
+    return (time.replace(tzinfo=None) - datetime(1970, 1, 1)) // timedelta(microseconds=1)
+
+
+_MICROSECONDS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
+"""Microseconds in each unit of a timestamp, as a fraction."""
+
+_BOUNDS = tuple(Decimal(_microseconds(time)) for time in (datetime.min, datetime.max))
+"""The first and the last timestamp, in microseconds from 1970."""
+
+_FAR = 1e18
+"""Microseconds that lead out of these bounds from any epoch between them."""
 
 
 def _maps(message: str, stored: StructType, taken: Mapping[str, Column]) -> dict[str, Column]:
