@@ -236,7 +236,8 @@ class BodyEncoder:
         if op.minimum:
             self.encoder.refuse_if(f"len({target}) < {op.minimum}")
         if op.until and not op.count:
-            self.encoder.refuse_if(f"ends_early({target}, {octets_literal(op.until)})")
+            begins = f"octets.startswith({octets_literal(op.until)})"
+            self.encoder.refuse_if(f"any({begins} for octets in {target})")
         if op.slot in self.measured:
             joined = self.names.fresh(f"{op.slot}_octets".replace(ITEM, "entries"), "bytes")
             self.lines.add(f'{joined} = b"".join({target})')
