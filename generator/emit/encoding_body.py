@@ -14,7 +14,6 @@ from specwire.generator.emit.bodies import (
     choice_function,
     condition_source,
     counters,
-    is_hidden,
     may_be_empty,
     members_source,
     nested,
@@ -48,6 +47,7 @@ from specwire.generator.support.plan import (
     TakeText,
     Verify,
     fixed_octets,
+    is_hidden,
     operations,
 )
 

@@ -124,6 +124,11 @@ class Bit(msgspec.Struct, frozen=True, omit_defaults=True):
     announces: str = ""
 
 
+def is_hidden(bit: Bit) -> bool:
+    """Return whether the slot of some bits is hidden."""
+    return bit.constant is not None or bit.spare or bool(bit.counts or bit.announces)
+
+
 class Number(msgspec.Struct, frozen=True, tag="number", tag_field="op", omit_defaults=True):
     """Number, written as `coding` says.
 
