@@ -34,6 +34,7 @@ from specwire.generator.support.plan import (
     When,
     Word,
     fixed_octets,
+    is_hidden,
     operations,
 )
 
@@ -106,11 +107,6 @@ def slots_of(op: Op) -> tuple[str, ...]:
         case TakeText() | TakeOctets() | Word() | Loop() | Nest() | Choose():
             return (op.slot,)
     return ()
-
-
-def is_hidden(bit: Bit) -> bool:
-    """Return whether messages have no attribute for some bits of an integer."""
-    return bit.constant is not None or bit.spare or bool(bit.counts or bit.announces)
 
 
 def counters(ops: Iterable[Op]) -> Iterator[Number | Bit]:

@@ -48,7 +48,7 @@ _HELPERS = {
     "specwire.generated.checksums": ("compute_checksum",),
     "specwire.generated.numbers": ("read_digits", "read_varint", "write_digits", "write_varint"),
     "specwire.generated.octets": (
-        "OCTETS", "as_octets", "bits_of", "ends_early", "index_of", "padded", "run_end", "sized", "terminated",
+        "OCTETS", "as_octets", "bits_of", "index_of", "padded", "run_end", "sized", "terminated",
         "twos_complement", "unsigned", "view_of", "without_nul",
     ),
 }  # fmt: skip

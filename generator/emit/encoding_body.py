@@ -14,7 +14,6 @@ from specwire.generator.emit.bodies import (
     choice_function,
     condition_source,
     counters,
-    is_hidden,
     may_be_empty,
     members_source,
     nested,
@@ -48,6 +47,7 @@ from specwire.generator.support.plan import (
     TakeText,
     Verify,
     fixed_octets,
+    is_hidden,
     operations,
 )
 
@@ -236,7 +236,8 @@ class BodyEncoder:
         if op.minimum:
             self.encoder.refuse_if(f"len({target}) < {op.minimum}")
         if op.until and not op.count:
-            self.encoder.refuse_if(f"ends_early({target}, {octets_literal(op.until)})")
+            begins = f"octets.startswith({octets_literal(op.until)})"
+            self.encoder.refuse_if(f"any({begins} for octets in {target})")
         if op.slot in self.measured:
             joined = self.names.fresh(f"{op.slot}_octets".replace(ITEM, "entries"), "bytes")
             self.lines.add(f'{joined} = b"".join({target})')

@@ -80,7 +80,6 @@ PARAMETERS = frozenset(
     {
         "as_octets",
         "bits_of",
-        "ends_early",
         "frames",
         "index_of",
         "padded",

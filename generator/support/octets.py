@@ -129,17 +129,6 @@ def run_end(
     return found.end()
 
 
-def ends_early(items: Sequence[bytes], end: bytes) -> bool:
-    """Return whether `end`, which follows the items, occurs where one of them begins."""
-    octets = b"".join([*items, end])
-    at = 0
-    for item in items:
-        if octets.startswith(end, at):
-            return True
-        at += len(item)
-    return False
-
-
 def padded(text: str, octets: int, fill: bytes) -> bytes:
     """Return a text padded with `fill` to `octets` octets.
 

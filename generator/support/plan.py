@@ -625,13 +625,15 @@ class _Run:
         while position < len(fields):
             field = fields[position]
             ops += map(Mark, self.marks.pop(field.attribute, ()))
-            if field.option is not None:
+            regions = self.regions.get(field.attribute, [])
+            # A region whose number is part of the same option is inside that.
+            if field.option is not None and (not regions or regions[-1][0].option == field.option):
                 inside = _same_option(fields[position:])
                 behind = self._behind(inside[-1].attribute)
                 ops += [self._optional(inside), *behind]
                 position += len(inside)
                 continue
-            if regions := self.regions.get(field.attribute):
+            if regions:
                 counter, type = regions.pop()
                 inside = fields[position : position + len(type.counts)]
                 behind = self._behind(inside[-1].attribute)
