@@ -22,9 +22,8 @@ from specwire.generator.passes.shapes import weight
 from specwire.generator.passes.tags import is_folded
 from specwire.generator.profile.tables import LoadedProfile
 
-
-class _Undefined(Exception):
-    """Raised for messages whose ends on a stream are not defined, with the reason and help."""
+Fault = tuple[str, str]
+"""Reason why the end of a message is not defined, and help."""
 
 
 def find_stream(
@@ -45,36 +44,36 @@ def find_stream(
         return None
     if units is not None and not is_folded(messages):  # heads are compared exactly
         return units
-    try:
-        _check_ends(messages)
-    except _Undefined as fault:
-        if table is None:
-            return None
-        reason, help = fault.args
+    fault = find_fault(messages)
+    if fault is None:
+        return ir.UnitStream()
+    if table is not None:
+        reason, help = fault
         sentence = f"the end of a message on a stream is not defined: {reason}"
         diagnostics.error("E420", loaded.place("stream", "units"), sentence, help)
-    return ir.UnitStream()
+    return None
 
 
-def _check_ends(messages: Sequence[ir.Message]) -> None:
-    for message in messages:
-        _check_end(message)
-    _check_selection(messages)
+def find_fault(messages: Sequence[ir.Message]) -> Fault | None:
+    """Return why messages do not all say where they end; None if they do."""
+    faults = (fault for message in messages if (fault := _fault_at_end(message)))
+    return next(faults, None) or _fault_at_beginning(messages)
 
 
-def _check_end(message: ir.Message) -> None:
-    """Check that a message is one frame, and ends where its own octets say."""
+def _fault_at_end(message: ir.Message) -> Fault | None:
+    """Return why a message is not one frame that ends where its own octets say."""
     match message.parts:
         case (ir.Frame(fields=fields, presence=ir.Always()),):
             pass
         case _:
             reason = f"'{message.rule}' is not one frame"
-            raise _Undefined(reason, "declare how parts are framed: `magics` and the other keys")
+            return reason, "declare how parts are framed: `magics` and the other keys"
     if not ends(fields) or _looks_ahead(fields):
         reason = f"'{message.rule}' ends where its frame ends"
-        raise _Undefined(reason, "end it with a value that has a length, a terminator or a fixed size")
+        return reason, "end it with a value that has a length, a terminator or a fixed size"
     if not _least(fields):
-        raise _Undefined(f"'{message.rule}' can be empty", "begin it with a constant")
+        return f"'{message.rule}' can be empty", "begin it with a constant"
+    return None
 
 
 def _least(fields: Iterable[ir.Field]) -> int:
@@ -141,8 +140,8 @@ class _Beginning:
         return self.needs_sender and other.needs_sender and not common
 
 
-def _check_selection(messages: Sequence[ir.Message]) -> None:
-    """Check that no message can be complete before its octets distinguish it from others."""
+def _fault_at_beginning(messages: Sequence[ir.Message]) -> Fault | None:
+    """Return why a message can be complete before its octets distinguish it from others."""
     rows = [row for message in messages for row in _beginnings(message)]
     rows.sort(key=lambda row: -row.weight)
     for at, places in overlapping([(row.octets,) for row in rows]):
@@ -157,7 +156,8 @@ def _check_selection(messages: Sequence[ir.Message]) -> None:
                 continue
             if (first.whole or early) and fits(first.octets, other.octets):
                 reason = f"'{other.message.rule}' may begin like '{first.message.rule}'"
-                raise _Undefined(reason, "begin each message with a constant of its own")
+                return reason, "begin each message with a constant of its own"
+    return None
 
 
 def _differs(fields: Sequence[ir.Field], octets: str, longer: str) -> bool:

@@ -9,18 +9,30 @@ from __future__ import annotations
 import runpy
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any
 
+import msgspec
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from specwire.generated.errors import DecodeError
+from specwire.generated.errors import DecodeError, EncodeError
 from specwire.generated.layout import ProtocolLayout
+from specwire.generated.messages import Message
 from specwire.generated.stream import MessageStream, UnitFraming
 from specwire.generator import ir
 from specwire.generator.diagnostics import SpecError
 from specwire.generator.emit.layout import emit
+from specwire.generator.passes.streams import find_fault
+from tests.examples import examples
+from tests.generated import strategies
+from tests.generated.agreement import mutated
+from tests.generator import layouts
 from tests.generator.compiling import compiled
 from tests.generator.test_layouts import generated
 
@@ -47,7 +59,7 @@ def measured(folder: Path, grammar: str, profile: str) -> ProtocolLayout:
 def chunkings(octets: bytes) -> Iterator[list[bytes]]:
     """Yield the octets in one chunk, one by one, and in every two chunks."""
     yield [octets]
-    yield [octets[at : at + 1] for at in range(len(octets))]
+    yield each_octet(octets)
     for at in range(1, len(octets)):
         yield [octets[:at], octets[at:]]
 
@@ -253,7 +265,7 @@ def test_little_endian_numbers(tmp_path: Path) -> None:
             return little.StreamDecoder(max_octets=50)
 
         # The third item is of no kind.
-        found, error = read_in_any_chunks(short, octets[:3] + b"\x02\x00\x01\x00\x02\x03")
+        _, error = read_in_any_chunks(short, octets[:3] + b"\x02\x00\x01\x00\x02\x03")
         assert_fault(error, message_name="batch", field="item[1]", kind="tag", offset=8, found="0x03")
         # 60,000 items have at least 60,000 octets.
         _, error = read_in_any_chunks(short, b"\xb0\x60\xea\x01")
@@ -470,3 +482,47 @@ stats-all = %s"stAA" CRLF
         octets = b"stA\r\n\0\0" + b"stAA\r\n" + b"st\r\n\0\0"
         messages = [module.Stats(text="A"), module.StatsAll(), module.Stats(text="")]
         assert read_in_any_chunks(module.StreamDecoder, octets) == (messages, None)
+
+
+ENDING = layouts.valued().filter(lambda protocol: any(find_fault([one]) is None for one in protocol.messages))
+
+
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=list(HealthCheck))
+@given(ENDING, st.data())
+def test_random_layouts(protocol: ir.Protocol, data: st.DataObject) -> None:
+    """A stream of messages, and one that is nearly so, in chunks of any size."""
+    ending = tuple(one for one in protocol.messages if find_fault([one]) is None)
+    protocol = msgspec.structs.replace(protocol, messages=ending, stream=ir.UnitStream())
+    chance = Random(data.draw(st.integers(0, 2**32)))
+    with TemporaryDirectory() as folder, generated(Path(folder), protocol) as module:
+        messages = [
+            message
+            for message in data.draw(st.lists(strategies.messages(module), min_size=1, max_size=5))
+            if is_encoded(message)
+        ]
+        octets = b"".join(map(module.frame, messages))
+        for chunks in ([octets], each_octet(octets), any_chunks(octets, chance)):
+            assert read(module.StreamDecoder(), chunks) == (messages, None)
+        for _ in range(20):
+            spoilt = b"".join(mutated([octets], chance))
+            found, error = read(module.StreamDecoder(max_octets=500), [spoilt])
+            for chunks in (each_octet(spoilt), any_chunks(spoilt, chance)):
+                others, other = read(module.StreamDecoder(max_octets=500), chunks)
+                assert others == found
+                assert (other and other.attributes()) == (error and error.attributes())
+
+
+def is_encoded(message: Message) -> bool:
+    try:
+        return bool(message.encode())
+    except EncodeError:
+        return False
+
+
+def each_octet(octets: bytes) -> list[bytes]:
+    return [octets[at : at + 1] for at in range(len(octets))]
+
+
+def any_chunks(octets: bytes, chance: Random) -> list[bytes]:
+    cuts = sorted(chance.sample(range(len(octets) + 1), min(5, len(octets))))
+    return [octets[a:b] for a, b in pairwise([0, *cuts, len(octets)])]
