@@ -27,8 +27,8 @@ _PARAGRAPHS = frozenset({"text", "why", "was", "now", "doc"})
 """Keys whose text may be several lines."""
 _TITLES = frozenset({"title", "edition", "document", "name", "socket", "unit"})
 """Keys whose text is inserted unchanged into docstrings of generated modules."""
-MAX_DEPTH = 256
-"""Maximum of values that contain each other: decoders in C and Java use their stack for them."""
+MAX_DEPTH = 128
+"""Maximum of values that contain each other. Decoders use their stack for them, and so do `repr` and `pickle`."""
 WIDTHS = (1, 2, 4, 8)
 """Permitted octets of length fields."""
 UNIX_EPOCH = "1970-01-01"
