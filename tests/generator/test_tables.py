@@ -84,6 +84,11 @@ def test_bounds(
         (ir.DigitsType(maximum=4), "int", None, "The value. 0 to 9999."),
         (ir.DigitsType(16, 4, 4), "int", 4, "The value. 0 to 65535."),
         (ir.UuidType(), "UUID", 16, "The value."),
+        (ir.BitType(2, 3, 4), "int", None, "The value. 0 to 15."),
+        (ir.BitType(2, 3, 4, values=(0, 9)), "int", None, "The value. 0 or 9."),
+        (ir.BitType(1, 7, 1, boolean=True), "bool", None, "The value."),
+        (ir.PresentType(), "bool", None, "The value. Whether the optional octets are present."),
+        (ir.TextType(ir.Length("run", 1, among="6162")), "str", None, "The value. At least 1 octet."),
     ],
 )
 def test_python(type: ir.Type, python: str, octets: int | None, doc: str) -> None:
