@@ -7,6 +7,9 @@ unpickling creates the class of the build that is active there.
 
 With ``decode(frames, copy=False)``, octets may be views on frames that the program still holds.
 Printing, hashing and pickling use the octets of the view.
+
+A peer may send records that contain each other up to a maximum depth. To stay within the recursion
+limit of Python, `_plain` and `_copied` call themselves through `map` only.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import deepcopy
 from importlib import import_module
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import msgspec
@@ -69,7 +73,8 @@ class Record:
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return type(self)(**{name: deepcopy(_owned(value), memo) for name, value in self._items()})
+        copied: Self = _copied(self, memo)
+        return copied
 
     def __reduce__(self) -> tuple[Any, ...]:
         kind = type(self)
@@ -198,7 +203,18 @@ def _owned(value: Any) -> Any:
 def _plain(value: Any) -> Any:
     """Return the value of a field with its records as dictionaries."""
     if isinstance(value, Record):
-        return {"_type": value.NAME} | value.to_dict() if value.TAGGED else value.to_dict()
+        plain = dict(zip(type(value).__match_args__, map(_plain, value._values()), strict=True))
+        return {"_type": value.NAME} | plain if value.TAGGED else plain
     if isinstance(value, tuple) and value and isinstance(value[0], Record | tuple):
         return tuple(map(_plain, value))
     return value
+
+
+def _copied(value: Any, memo: dict[int, Any]) -> Any:
+    """Return a deep copy of a value; a view becomes its octets."""
+    if isinstance(value, Record):
+        copies = map(_copied, value._values(), repeat(memo))
+        return type(value)(**dict(zip(type(value).__match_args__, copies, strict=True)))
+    if isinstance(value, tuple):
+        return tuple(map(_copied, value, repeat(memo)))
+    return deepcopy(_owned(value), memo)

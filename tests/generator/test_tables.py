@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from specwire.generator import ir
@@ -84,9 +85,30 @@ def test_bounds(
         (ir.DigitsType(maximum=4), "int", None, "The value. 0 to 9999."),
         (ir.DigitsType(16, 4, 4), "int", 4, "The value. 0 to 65535."),
         (ir.UuidType(), "UUID", 16, "The value."),
+        (ir.BitType(2, 3, 4), "int", None, "The value. 0 to 15."),
+        (ir.BitType(2, 3, 4, values=(0, 9)), "int", None, "The value. 0 or 9."),
+        (ir.BitType(1, 7, 1, boolean=True), "bool", None, "The value."),
+        (ir.PresentType(), "bool", None, "The value. Whether the optional octets are present."),
+        (ir.TextType(ir.Length("run", 1, among="6162")), "str", None, "The value. At least 1 octet."),
     ],
 )
 def test_python(type: ir.Type, python: str, octets: int | None, doc: str) -> None:
     assert annotation(field("value", type)) == python
     assert fixed_size(type) == octets
     assert field_doc(field("value", type), False, 0) == doc
+
+
+@pytest.mark.parametrize(
+    ("option", "doc"),
+    [
+        (ir.Option("left"), "None unless octets are left."),
+        (ir.Option("left", left=2), "None unless more than 2 octets are left."),
+        (ir.Option("octets", octets="3a"), "None unless the octets 0x3a are there."),
+        (ir.Option("number", field="kind", values=(1, 2)), "None unless `kind` is 1 or 2."),
+        (ir.Option("number", field="kind", mask=128, values=(128,)), "None unless `kind` & 0x80 is 128."),
+    ],
+)
+def test_conditions(option: ir.Option, doc: str) -> None:
+    optional = msgspec.structs.replace(field("value", ir.UuidType()), option=option, nullable=True)
+    assert annotation(optional) == "UUID | None"
+    assert field_doc(optional, False, 0) == f"The value. {doc}"
