@@ -40,8 +40,8 @@ LAYOUTS = (
     Code(
         "E405",
         "An option without a condition",
-        "Nothing shows whether an optional value is present: it does not begin with a constant, the values after "
-        "it vary in size, and the profile names no number that says so with `presence`.",
+        "Nothing shows whether an optional value is present: it does not begin with a constant, the values "
+        "after it vary in size, and the profile names no number that says so with `presence`.",
         "A = %x01 [ x ] y\nx = 2OCTET\ny = *OCTET\n",
         "A = %x01 x y\nx = 2OCTET\ny = *OCTET\n",
     ),
@@ -89,7 +89,8 @@ LAYOUTS = (
     Code(
         "E412",
         "A message that contains itself",
-        "A rule may contain itself if it ends without that, begins with something else, and its end is defined.",
+        "A rule may contain itself if it ends without that, begins with something else, and its end is "
+        "defined.",
         "A = %x01 x\nx = OCTET [ x ]\n",
         "A = %x01 x\nx = *OCTET\n",
     ),
@@ -165,8 +166,8 @@ LAYOUTS = (
     Code(
         "E423",
         "An unsupported kind of number",
-        "A comment calls an integer little-endian, signed, a float or a varint, but it is generated as another "
-        "kind of number. A comment of the integer's own rule is followed if it is unambiguous and the profile "
+        "A comment calls an integer little-endian, signed, a float or a varint, but it is generated as "
+        "another kind of number. A comment of the integer's own rule is followed if it is unambiguous and the profile "
         'does not declare a plain `type = "integer"`; otherwise the profile must say what the integer is: '
         "`order`, `signed` or `type`.",
         "A = %x01 x\nx = 4OCTET ; an integer in host byte order\n",
@@ -184,8 +185,8 @@ LAYOUTS = (
     Code(
         "E430",
         "Characters without an end",
-        "Digits of varying number are read up to the first octet that is no digit, and so are other characters; "
-        "so what follows must begin with something else.",
+        "Digits of varying number are read up to the first octet that is no digit, and so are other "
+        "characters; what follows must begin with something else.",
         "A = %x01 x y\nx = 1*DIGIT\ny = *OCTET\n",
         "A = %x01 x %x20 y\nx = 1*DIGIT\ny = *OCTET\n",
         _DEMO + '[types.x]\ntype = "decimal"\n',

@@ -22,7 +22,7 @@ _NUMBERS = "correct if the number is "
 
 
 def reads_bits(writer: ir.Type, reader: ir.Type, written: Values, known: Values) -> Judgement:
-    """Return how some bits are read as others; `written` and `known` are the values that each edition allows."""
+    """Return how some bits are read as others; each edition allows the values `written` or `known`."""
     one, other = number_in(writer), number_in(reader)
     if not isinstance(one, ir.BitType) or not isinstance(other, ir.BitType):
         return no("only in one edition the number is in some bits of an integer")

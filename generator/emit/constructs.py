@@ -338,7 +338,7 @@ def _expression(head: ir.FrameHead) -> str:
 
 
 def _flags_place(protocol: ir.Protocol, plan: Plan) -> str:
-    """Return the frame of the octet whose bits announce parts, and its offset or the name of its field, as source."""
+    """Return the frame of the octet whose bits announce parts, and its offset or its field, as source."""
     offsets: set[int | None] = set()
     for message in plan.messages:
         offset: int | None = 0

@@ -77,7 +77,7 @@ def emit(protocol: ir.Protocol) -> str:
 
 
 def _protocol(whole: layout.ProtocolLayout, methods: Sequence[str]) -> Call:
-    """Return the expression for a protocol: how its messages are told apart, and the methods that make them."""
+    """Return the expression for a protocol: what distinguishes its messages, and the methods that make them."""
     if whole.shapes:
         rows = java_list(_shape(name, shape) for name, shape in whole.shapes)
         kind, selection = "ofShapes", [java_list(map(java_string, whole.roles)), rows]

@@ -115,7 +115,7 @@ class _Scope:
 def message_call(
     plan: MessagePlan, records: Sequence[RecordPlan], message: layout.MessageLayout, columns: Sequence[Column]
 ) -> Call:
-    """Return the expression for a message; `columns` are those of its struct, `records` those of the protocol."""
+    """Return the expression for a message, with the columns of its struct and the records of the protocol."""
     fields = [field for part in message.parts for field in _fields(part)]
     speller = _Speller(message, records)
     conditions = frozenset().union(*(_conditions(part.body) for part in plan.parts))

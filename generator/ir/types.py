@@ -87,7 +87,7 @@ class BitType(msgspec.Struct, frozen=True, tag="bits", tag_field="type"):
     The fields of one integer are adjacent in their run, the most significant bits first, and cover
     it. With `boolean`, which has one bit, the value is a bool. `constant` is the only allowed
     value. The bits of `spare` have no meaning: any are read, and 0 is written. `announces`: the bit
-    tells whether the fields with an `Option` that names it are present, so it is computed. `enum`,
+    says whether the fields with an `Option` that names it are present, so it is computed. `enum`,
     `values` and `open` are as in `IntegerType`.
     """
 
@@ -364,8 +364,8 @@ Type = (
 class Option(msgspec.Struct, frozen=True):
     """Condition for fields inside a frame.
 
-    Adjacent fields with equal options are present together; `number` tells apart those of two
-    options in one run. They are present if
+    Adjacent fields with equal options are present together; `number` distinguishes two options of
+    one run. They are present if
 
     - ``octets``: the next octets are `octets` (hexadecimal), with which these fields begin
     - ``number``: the number in the earlier field `field` of the run, and `mask` if it is not 0, is

@@ -34,9 +34,10 @@ def check_run(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) 
             diagnostics.error(
                 "E430",
                 rule.name_span,
-                f"'{field.name}' in '{rule}' varies in length, and '{after.name}' may begin with one of its characters",
-                "specwire needs something after it that it cannot contain, such as a constant, or a fixed number of "
-                "digits",
+                f"'{field.name}' in '{rule}' varies in length, and '{after.name}' may begin with one of its "
+                "characters",
+                "specwire needs something after it that it cannot contain, such as a constant, or a fixed "
+                "number of digits",
             )
         if is_open(field.type) and field.name not in counted:
             diagnostics.error(

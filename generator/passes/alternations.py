@@ -6,14 +6,11 @@ from typing import TYPE_CHECKING
 
 from specwire.generator import ir
 from specwire.generator.abnf.syntax import Alternation, CharVal, Element, Reference, Rule
-from specwire.generator.ir.names import constant_name, enum_name, snake_case
-from specwire.generator.passes.layouts import ValueLayout
+from specwire.generator.ir.names import constant_name
+from specwire.generator.passes.layouts import LARGEST_INTEGER, ValueLayout
 
 if TYPE_CHECKING:
     from specwire.generator.passes.types import TypeReader
-
-LARGEST_INTEGER = 8
-"""Octets."""
 
 
 def read_alternation(reader: TypeReader, element: Alternation, rule: Rule | None) -> ValueLayout | None:
@@ -95,19 +92,4 @@ def name_enum(
     reader: TypeReader, rule: Rule, members: tuple[tuple[str, int], ...], width: int
 ) -> ir.IntegerType:
     """Note an enumeration that is named as the rule, and return its type."""
-    return ir.IntegerType(width, enum=note_enum(reader, rule.name, rule, members))
-
-
-def note_enum(reader: TypeReader, called: str, rule: Rule, members: tuple[tuple[str, int], ...]) -> str:
-    """Note an enumeration of the rule, and return its name."""
-    name = snake_case(called)
-    named = tuple((constant_name(member), value) for member, value in members)
-    if len({value for _, value in named}) < len(named) or len(dict(named)) < len(named):
-        reader.diagnostics.error(
-            "E416",
-            rule.name_span,
-            f"two members of enumeration '{called}' have the same name or value",
-            "write a different name and a different value for each",
-        )
-    reader.enums[name] = ir.Enum(name, enum_name(called), named)
-    return name
+    return ir.IntegerType(width, enum=reader.note_enum(rule.name, rule, members))

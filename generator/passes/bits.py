@@ -1,6 +1,6 @@
 """Bits of an integer, which the profile names: ``bits = { qr = 1, opcode = 4, … }``.
 
-Each becomes a field of its own. They are in the order of the integer, the most significant bits
+Each becomes a field. They are in the order of the integer, the most significant bits
 first, and cover it. A declaration that does not fit the rule is E402.
 """
 
@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from specwire.generator import ir
 from specwire.generator.abnf.statements import is_little_endian, number_kinds
 from specwire.generator.abnf.syntax import Rule
 from specwire.generator.ir.names import constant_name
-from specwire.generator.passes.alternations import LARGEST_INTEGER, note_enum
+from specwire.generator.passes.layouts import LARGEST_INTEGER
+from specwire.generator.passes.reading import BitSource
 from specwire.generator.profile.tables import BitTable, TypeHint
-
-if TYPE_CHECKING:
-    from specwire.generator.passes.types import TypeReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +27,7 @@ class NamedBits:
     table: BitTable
 
 
-def read_bits(reader: TypeReader, rule: Rule, hint: TypeHint) -> Iterator[NamedBits]:
+def read_bits(reader: BitSource, rule: Rule, hint: TypeHint) -> Iterator[NamedBits]:
     """Yield the bits of a rule; none after E402."""
     octets = reader.octets.extent(rule.definition) or 0
     total = sum(table.width for _, _, table in hint.bit_tables())
@@ -47,7 +44,7 @@ def read_bits(reader: TypeReader, rule: Rule, hint: TypeHint) -> Iterator[NamedB
         if found is not None:
             _fault(reader, rule, (name,), found)
             continue
-        enum = note_enum(reader, name, rule, tuple(table.members.items())) if table.members else None
+        enum = reader.note_enum(name, rule, tuple(table.members.items())) if table.members else None
         type = ir.BitType(
             octets, shift, table.width, "big" if octets == 1 else order, boolean=_is_boolean(table),
             constant=table.constant, spare=table.spare, enum=enum, open=bool(enum) and not table.closed,
@@ -79,7 +76,7 @@ def _misfit(table: BitTable) -> str | None:
     return None
 
 
-def _fault(reader: TypeReader, rule: Rule, path: tuple[str, ...], reason: str) -> None:
+def _fault(reader: BitSource, rule: Rule, path: tuple[str, ...], reason: str) -> None:
     reader.fault(
         "E402",
         reader.profile.place("types", rule.name, "bits", *path),

@@ -237,7 +237,8 @@ class _Claims:
             self.diagnostics.warning(
                 "W417",
                 literal.span,
-                f'"{literal.text}" is written so, but {span.source.path}:{span.line} shows it as {quoted(form)}',
+                f'"{literal.text}" is written so, but {span.source.path}:{span.line} shows it as '
+                f"{quoted(form)}",
                 'write %s"…" with the right letters in an erratum, or case = "exact" in '
                 f"{self.profile_path} if the rule is right",
             )

@@ -16,7 +16,8 @@ from specwire.generator import ir
 from specwire.generator.abnf.statements import SIGNED, is_little_endian, number_kinds
 from specwire.generator.abnf.syntax import Concatenation, Element, Option, Repetition, Rule
 from specwire.generator.ir.names import constant_name
-from specwire.generator.passes.alternations import LARGEST_INTEGER, name_enum
+from specwire.generator.passes.alternations import name_enum
+from specwire.generator.passes.layouts import LARGEST_INTEGER
 from specwire.generator.profile.tables import NOTHING_SAID, TypeHint
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from specwire.generator.abnf.syntax import (
 )
 from specwire.generator.diagnostics import Diagnostics
 from specwire.generator.ir.names import fold
-from specwire.generator.passes.alternations import LARGEST_INTEGER
 from specwire.generator.passes.grammar import Grammar
+from specwire.generator.passes.layouts import LARGEST_INTEGER
 from specwire.generator.passes.octets import Octets
 from specwire.generator.profile.tables import LoadedProfile
 

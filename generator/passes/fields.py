@@ -168,7 +168,8 @@ class FieldReader:
                 "E405",
                 option.span,
                 f"'{self.rule}' has an option inside another option in the middle of a frame",
-                "write the inner option after the outer one, or move both to a rule of a list or of alternatives",
+                "write the inner option after the outer one, or move both to a rule of a list or of "
+                "alternatives",
             )
             return
         yield from self._conditional(fields, condition or ir.Option("left"), option.element)
@@ -350,7 +351,7 @@ class FieldReader:
             yield self._field(name, type, None, NOTHING_SAID)
 
     def _name_of(self, group: Concatenation) -> tuple[str, Rule] | None:
-        """Return the name of the values of a repeated group: that of its only value, or of a name and a value.
+        """Return the name of a repeated group: that of its only value, or of its name and value.
 
         ``*(SP key)`` is ``key``; ``*(header-name ":" header-value CRLF)`` is ``header``.
         """

@@ -10,6 +10,8 @@ from specwire.generator import ir
 from specwire.generator.abnf.syntax import Alternation, Comment, Element, Rule
 
 REST = ir.Length("rest")
+LARGEST_INTEGER = 8
+"""Octets of the widest integer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,8 +83,8 @@ def _report_cycle(rule: Rule, names: list[str], diagnostics: Diagnostics) -> Non
         "E412",
         rule.name_span,
         f"rule '{rule}' contains itself: {' -> '.join([*shown, str(rule)])}",
-        "a rule that contains itself must have an alternative that does not, and begin with something else; if "
-        "it only repeats an element, write it with '*' in an erratum",
+        "a rule that contains itself must have an alternative that does not, and begin with something else; "
+        "if it only repeats an element, write it with '*' in an erratum",
     )
 
 

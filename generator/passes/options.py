@@ -105,7 +105,7 @@ class _Options:
         return structs.replace(option, kind="octets", octets=octets.hex(), folded=folded)
 
     def _head(self, places: Iterable[int]) -> tuple[bytes, bool]:
-        """Return the constants at the start of the fields at `places`, and whether letters are read in either case."""
+        """Return the constants at the start of the fields at `places`, and whether they are folded."""
         octets, folded = b"", False
         for place in places:
             type = self.fields[place].type
@@ -121,8 +121,8 @@ class _Options:
         sizes = [fixed_octets(field.type) for field in behind]
         if None in sizes or any(field.optional for field in behind):
             help = (
-                "name the number that says so with `presence` under [types] in the profile; without it, specwire "
-                "can express an option that begins with a constant, and one before values of fixed size"
+                "name the number that says so with `presence` under [types] in the profile; without it, "
+                "specwire can express an option that begins with a constant, and one before values of fixed size"
             )
             raise _Undefined("nothing says whether it is present", help)
         return structs.replace(option, kind="left", left=sum(size or 0 for size in sizes))

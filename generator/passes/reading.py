@@ -1,20 +1,48 @@
-"""What the passes over the fields of a run need of the reader of types."""
+"""Parts of the reader of types that other passes use; they need not know the rest of it."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Protocol
 
 from specwire.generator.abnf.syntax import Reference, Rule
 from specwire.generator.diagnostics import Span
+from specwire.generator.passes.grammar import Grammar
+from specwire.generator.passes.octets import Octets
 from specwire.generator.profile.tables import LoadedProfile, TypeHint
 
 
-class HintSource(Protocol):
-    """Part of the reader of types: the profile, and the report of faults."""
+class FaultReporter(Protocol):
+    """The profile, and the report of faults."""
 
     @property
     def profile(self) -> LoadedProfile: ...
 
+    def fault(self, code: str, span: Span, message: str, help: str) -> None: ...
+
+
+class HintSource(FaultReporter, Protocol):
+    """What the profile says about rules."""
+
     def hint(self, rule: Rule | Reference | None, message: Rule | None = None) -> TypeHint: ...
 
-    def fault(self, code: str, span: Span, message: str, help: str) -> None: ...
+
+class BitSource(FaultReporter, Protocol):
+    """The octets and comments of rules, and the enumerations of the protocol."""
+
+    @property
+    def octets(self) -> Octets: ...
+
+    def comment(self, rule: Rule) -> str: ...
+
+    def note_enum(self, called: str, rule: Rule, members: tuple[tuple[str, int], ...]) -> str: ...
+
+
+class TimeSource(FaultReporter, Protocol):
+    """The rules of the grammar, and those of fields that are times."""
+
+    @property
+    def grammar(self) -> Grammar: ...
+
+    @property
+    def times(self) -> Collection[str]: ...

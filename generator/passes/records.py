@@ -69,7 +69,8 @@ def read_union(reader: TypeReader, name: str, element: Alternation) -> ir.UnionT
             "E419",
             element.span,
             f"alternatives '{one}' and '{other}' of '{name}' cannot be distinguished",
-            "specwire can express alternatives only if each begins with a constant that no other can begin with",
+            "specwire can express alternatives only if each begins with a constant that no other can begin "
+            "with",
         )
         return None
     shortest = min(map(len, heads))

@@ -7,15 +7,12 @@ applies to no such field is E402, because it would have no effect.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from specwire.generator import ir
 from specwire.generator.ir.names import fold
+from specwire.generator.passes.reading import TimeSource
 from specwire.generator.profile.tables import TypeHint
 from specwire.generator.profile.value_checks import read_epoch
-
-if TYPE_CHECKING:
-    from specwire.generator.passes.types import TypeReader
 
 
 def read_timestamp(hint: TypeHint, type: ir.Type) -> ir.Timestamp | None:
@@ -32,7 +29,7 @@ def _can_be_time(type: ir.Type) -> bool:
     return isinstance(type, ir.IntegerType | ir.FloatType | ir.VarintType | ir.DigitsType)
 
 
-def check_timestamps(reader: TypeReader) -> None:
+def check_timestamps(reader: TimeSource) -> None:
     """Report declarations that apply to no field that was read (E402)."""
     for path in _declared(reader):
         name = path[-1]
@@ -46,7 +43,7 @@ def check_timestamps(reader: TypeReader) -> None:
             )
 
 
-def _declared(reader: TypeReader) -> Iterator[tuple[str, ...]]:
+def _declared(reader: TimeSource) -> Iterator[tuple[str, ...]]:
     """Yield the rule, or the rule and the name of its bits, of each declaration."""
     for rule, hint in reader.profile.profile.types.items():
         if hint.timestamp is not None:

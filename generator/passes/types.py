@@ -47,11 +47,12 @@ from specwire.generator.abnf.syntax import (
     Rule,
 )
 from specwire.generator.diagnostics import Diagnostics, Span
-from specwire.generator.ir.names import class_name, fold, snake_case
+from specwire.generator.ir.names import class_name, constant_name, enum_name, fold, snake_case
 from specwire.generator.passes import declared
-from specwire.generator.passes.alternations import LARGEST_INTEGER, read_alternation
+from specwire.generator.passes.alternations import read_alternation
 from specwire.generator.passes.grammar import EXTERNALS
 from specwire.generator.passes.layouts import (
+    LARGEST_INTEGER,
     REST,
     ChoiceLayout,
     FieldsLayout,
@@ -135,7 +136,7 @@ class TypeReader:
         """Rules that a number counts according to the profile."""
         self.bit_names = {fold(name) for hint in self._hints.values() for name in hint.bits}
         self.recursive = recursive_rules(grammar)
-        """Rules that contain themselves; each is a value of its own wherever it is used."""
+        """Rules that contain themselves; each is one value wherever it is used."""
         self.enclosed: set[str] = set()
         """Rules of the records and unions that contain themselves, as far as they were read."""
         self._reading: dict[str, str] = {}
@@ -213,6 +214,20 @@ class TypeReader:
     def value_type(self, element: Element, rule: Rule | None) -> ValueLayout | None:
         """Return the type of an element in place; None if it is not a single value."""
         return self.shape(element, rule, self.hint(rule))
+
+    def note_enum(self, called: str, rule: Rule, members: tuple[tuple[str, int], ...]) -> str:
+        """Record an enumeration of a rule, and return its name; E416 if two members are alike."""
+        name = snake_case(called)
+        named = tuple((constant_name(member), value) for member, value in members)
+        if len({value for _, value in named}) < len(named) or len(dict(named)) < len(named):
+            self.diagnostics.error(
+                "E416",
+                rule.name_span,
+                f"two members of enumeration '{called}' have the same name or value",
+                "write a different name and a different value for each",
+            )
+        self.enums[name] = ir.Enum(name, enum_name(called), named)
+        return name
 
     def width(self, element: Element) -> int | None:
         """Return the octets of an element if an integer can have as many, else None."""

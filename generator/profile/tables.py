@@ -101,7 +101,7 @@ class PresenceTable(_Table, frozen=True):
     """Condition for a value inside a frame.
 
     The number in the earlier rule or bits `field`, and `mask` if given, is one of `values`. Without
-    `values`, all bits of the mask are set, or the number is not 0.
+    `values`, all bits of the mask are set, or the named bit is 1.
     """
 
     field: str
@@ -112,22 +112,21 @@ class PresenceTable(_Table, frozen=True):
 class TypeHint(_Table, frozen=True):
     """Declared meaning of a rule that is a value.
 
-    `order` and `signed` say how a number is written; of a varint, `signed` is also the kind. `counts` names the
-    later rules of the same run whose octets, or items if it is one list, the number counts; `plus` is added.
-    `counting` says which of the two it is for a list.
-    `checksum` names an algorithm, and `over` the rules of the same run that it covers. `multiple` is for padding
-    up to a multiple of octets.
+    `order` and `signed` say how a number is written; of a varint, `signed` is also the kind.
+    `counts` names the later rules of the same run whose octets, or items if it is one list, the
+    number counts; `plus` is added. `counting` says which of the two it is for a list. `checksum`
+    names an algorithm, and `over` the rules of the same run that it covers. `multiple` is for
+    padding up to a multiple of octets.
 
-    `constant` fixes the value. `members` makes an integer an enumeration; it is `closed` if no other value is
-    allowed. `split` selects the ``=``
-    at which a pair is divided. `presence` names the flag rules that announce the part, or says on which number
-    of the frame a value depends. `bits` are the parts of an integer, the most significant first: a
-    width or a table for each name. `frame`
-    makes the rule a separate ZeroMQ frame. `padding` is the octet that fills a text of fixed length
-    after its content. `scope` declares what a size counts: the ``next`` value, the ``rest`` of its
-    rule, or nothing in the layout (``none``). `content` declares the format of text or octets for
-    readers of tables; the layout does not use it. Neither does it use `timestamp`, which makes a
-    number the time in that unit since `epoch` (without it, 1970).
+    `constant` fixes the value. `members` makes an integer an enumeration; it is `closed` if no
+    other value is allowed. `split` selects the ``=`` at which a pair is divided. `presence` names
+    the flag rules that announce the part, or says on which number of the frame a value depends.
+    `bits` are the parts of an integer, the most significant first: a width or a table for each
+    name. `frame` makes the rule a separate ZeroMQ frame. `padding` is the octet that fills a text
+    of fixed length after its content. `scope` declares what a size counts: the ``next`` value, the
+    ``rest`` of its rule, or nothing in the layout (``none``). `content` declares the format of text
+    or octets for readers of tables; the layout does not use it. Neither does it use `timestamp`,
+    which makes a number the time in that unit since `epoch` (without it, 1970).
     """
 
     type: ValueKind | None = None

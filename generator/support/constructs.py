@@ -144,7 +144,7 @@ class IfNext(_Choice):
 
 
 class IfNumber(_Choice):
-    """Fields that are present if the number in an earlier field, and `mask` unless that is 0, is one of `numbers`."""
+    """Fields that are present if an earlier number, masked unless `mask` is 0, is one of `numbers`."""
 
     def __init__(
         self, field: str, numbers: Sequence[int], *fields: Any, mask: int = 0, said: bool = False

@@ -254,7 +254,7 @@ Type = Constant | Keyword | Padding | Size | Counter | Checksum | Bits | Present
 
 
 class Option(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Condition for adjacent fields of a run; `number` tells apart two options in one run.
+    """Condition for adjacent fields of a run; `number` distinguishes two options of one run.
 
     ``octets``: the next octets are `octets`. ``number``: the number in the earlier field `field`,
     and `mask` if that is not 0, is one of `values`. ``left``: more than `left` octets are left.

@@ -36,7 +36,7 @@ class NamedMessage(msgspec.Struct, frozen=True):
     required_after: tuple[int, ...]
     """For each part, the minimum number of frames of the parts after it."""
     flags: tuple[int, ops.Number, int | None] | None
-    """Index of the part with the flags, the operation that reads them, and their offset, None if it varies."""
+    """Index of the part with the flags, their operation, and their offset; None if it varies."""
 
 
 class NamedPlan(msgspec.Struct, frozen=True):
@@ -96,7 +96,7 @@ class NamedVisitor(ops.Visitor):
             yield
 
     def _inside(self, body: ops.Body) -> Iterator[ops.Body]:
-        """Perform the operations of a body; yield the bodies inside them, and an empty one after each other."""
+        """Perform the operations of a body; yield the bodies inside them, and an empty one after each."""
         for op in body:
             yield from self.operation(op) or ((),)
 

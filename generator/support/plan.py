@@ -204,9 +204,9 @@ class Loop(msgspec.Struct, frozen=True, tag="loop", tag_field="op", omit_default
     """Items one after the other: the number in the slot `count` less `plus`; or, without it, as
     long as octets are left and the next are not `until`, if that is given.
 
-    An item has at least one octet and never begins with `until`. The value is a tuple of the items. With `pairs`, an item is a pair: of the slots ``[name]`` and
-    ``[value]``, or of the text in the slot ``[]``, split at its first or last ``=``. `rule` is the
-    grammar's rule for one pair.
+    An item has at least one octet and never begins with `until`. The value is a tuple of the items.
+    With `pairs`, an item is a pair: of the slots ``[name]`` and ``[value]``, or of the text in the
+    slot ``[]``, split at its first or last ``=``. `rule` is the grammar's rule for one pair.
     """
 
     slot: str

@@ -111,7 +111,7 @@ class Reader(NamedVisitor):
         return found.lower() == octets.lower() if folded else found == octets
 
     def number_in(self, body: ops.Body, slot: str) -> tuple[int, int]:
-        """Return the number in a slot of the current frame, and its offset, after checking what is before it."""
+        """Return the number in a slot of the current frame, and its offset; check the octets before it."""
         for _ in self.steps(iter((body,))):
             if slot in self._run.numbers:
                 break

@@ -190,7 +190,7 @@ class _Pass:
         return flags
 
     def _frame_of(self, position: int) -> int:
-        """Return the index of the frame of the part with the flags, which is the last or always in one place."""
+        """Return the index of the frame with the flags, which is the last or always in one place."""
         # Flags at the end of a message are counted from its end: they determine how many frames
         # precede.
         if position == len(self.parts) - 1:

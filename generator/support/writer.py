@@ -405,7 +405,7 @@ class Writer(NamedVisitor):
             self.refuse("length", "at least 1 octet: without any it would be read as None", "0 octets")
 
     def _check_number(self, op: ops.Optional, present: bool) -> None:
-        """Refuse a value that is present although the number of its condition says otherwise, or the reverse."""
+        """Refuse a value whose presence contradicts the number of its condition."""
         slot = op.when.slot
         number = self._run.numbers.get(slot)
         if present == (number is not None and op.when.fits(number)):

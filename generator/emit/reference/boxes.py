@@ -285,7 +285,7 @@ def _size_form(name: str, form: ir.SizeForm) -> tuple[Box, ...]:
 def _repeated(
     name: str, type: ir.ListType | ir.PairsType, inside: tuple[Item, ...], counter: str
 ) -> tuple[Item, ...]:
-    """Return the boxes of values that are repeated, with the constants around each and the number before them."""
+    """Return the boxes of repeated values, with the constants around each and the number before them."""
     items, count = (*_constant(type.before), *inside, *_constant(type.after)), ir.count_of(type)
     match items:
         case (Group(items=inner, times="", alternatives=False),):

@@ -181,7 +181,7 @@ def _draw_pieces(svg: Element, placed: Sequence[tuple[Piece, float, float, float
 
 
 def _some_bits(all: Sequence[Bits], start: int, count: int) -> tuple[Bits, ...]:
-    """Return the values in `count` bits of an integer after the first `start`; those that do not fit are cut."""
+    """Return the values in `count` bits of an integer after the first `start`, cut at both ends."""
     found: list[Bits] = []
     at = -start
     for bits in all:

@@ -2,10 +2,10 @@
 
 The ``strategies`` module of a package has a function for each class; this package draws what the
 plan of the protocol allows. Every value that is drawn can be encoded, and every value that can be
-encoded may be drawn, with two exceptions: floating-point numbers that are no number (NaN), which are
-equal to nothing, and records in which many others contain each other. Values at a limit are drawn often, such as a text of 255 octets after a length of one
-octet. Failing examples shrink to empty texts, small numbers and no optional frames. Only these
-modules need hypothesis.
+encoded may be drawn, with two exceptions: floating-point numbers that are no number (NaN), which
+are equal to nothing, and records in which many others contain each other. Values at a limit are
+drawn often, such as a text of 255 octets after a length of one octet. Failing examples shrink to
+empty texts, small numbers and no optional frames. Only these modules need hypothesis.
 """
 
 from __future__ import annotations
