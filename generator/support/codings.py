@@ -147,12 +147,12 @@ def check_integer(value: object, within: tuple[int, int], members: tuple[int, ..
 
 
 def describe(value: object) -> str:
-    """Return a value with its type, shortened; what is too long or too deep to print is not printed."""
+    """Return a value with its type, shortened; a number too long to print is not printed."""
     if value is None:
         return "None"
     if isinstance(value, int) and value.bit_length() > 128:
         return f"a number of {value.bit_length()} bits"
     try:
         return f"{type(value).__name__} {shorten(value)}"
-    except (ValueError, RecursionError):  # A number too long to print, or too many values inside each other.
+    except ValueError:  # A number too long to print, inside a sequence.
         return type(value).__name__
