@@ -8,7 +8,7 @@ share no other code with the codec.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from textwrap import wrap
 
 import msgspec
@@ -16,6 +16,7 @@ import msgspec
 from specwire.generator import ir
 from specwire.generator.emit.construct_bodies import ConstructBody, Fields
 from specwire.generator.emit.python import octets_literal
+from specwire.generator.emit.records import unions
 from specwire.generator.emit.write import Emitter, header, render
 from specwire.generator.ir.names import construct_name, snake_case
 from specwire.generator.passes.shapes import weight
@@ -109,7 +110,7 @@ class _Writer:
             for message, op in zip(alone.messages, plan.messages, strict=True)
         }
         for rule in self.protocol.rules:
-            if rule.type is not None:
+            if rule.type is not None and rule.name in frames:
                 found.append((construct_name(rule.name), self.value(*frames[rule.name])))
                 self.declared[rule.name] = rule.type
         for rule in self.protocol.rules:
@@ -272,13 +273,16 @@ def _collect(fields: Iterable[ir.Field], found: dict[str, Fields]) -> None:
 def _rules_alone(protocol: ir.Protocol) -> ir.Protocol:
     """Return a protocol with a message for each rule, whose frame has only what the rule defines."""
     messages: list[ir.Message] = []
+    named = {union.name: union for union in unions(protocol)}
     for rule in protocol.rules:
-        fields = rule.fields
-        if rule.type is not None:
+        fields = tuple(
+            msgspec.structs.replace(field, type=_with_unions(field.type, named)) for field in rule.fields
+        )
+        if rule.type is not None and not isinstance(rule.type, ir.BitType):
             fields = (ir.Field("value", "value", _alone(rule.type), None, 0, ""),)
         if fields:
-            slots = {field.attribute for field in fields}
-            parts = (ir.Frame(rule.name, tuple(_without_others(field, slots) for field in fields)),)
+            names = {field.name for field in fields}
+            parts = (ir.Frame(rule.name, tuple(_without_others(field, names) for field in fields)),)
             messages.append(ir.Message(rule.name, rule.name, rule.name, "", 0, (), parts, ()))
     return msgspec.structs.replace(protocol, messages=tuple(messages), selectors=(), flags=())
 
@@ -295,10 +299,33 @@ def _alone(type: ir.Type) -> ir.Type:
     return type
 
 
-def _without_others(field: ir.Field, slots: set[str]) -> ir.Field:
-    """Return a field of a run; one that follows from fields elsewhere is a plain number."""
+def _with_unions(
+    type: ir.Type, named: Mapping[str, ir.UnionType], around: frozenset[str] = frozenset()
+) -> ir.Type:
+    """Return a type with the unions in place of their names, unless these unions contain it."""
+    match type:
+        case ir.EnclosingType(name=name) if name in named and name not in around:
+            return _with_unions(named[name], named, around)
+        case ir.ListType(element=element):
+            return msgspec.structs.replace(type, element=_with_unions(element, named, around))
+        case ir.UnionType(name=name, options=options):
+            inside = tuple(_with_unions(option, named, around | {name}) for option in options)
+            return msgspec.structs.replace(type, options=inside)
+        case ir.RecordType(fields=fields):
+            typed = tuple(
+                msgspec.structs.replace(field, type=_with_unions(field.type, named, around))
+                for field in fields
+            )
+            return msgspec.structs.replace(type, fields=typed)
+    return type
+
+
+def _without_others(field: ir.Field, names: set[str]) -> ir.Field:
+    """Return a field of a run; one that follows from fields elsewhere is a plain number, or always present."""
+    if field.option is not None and field.option.field and field.option.field not in names:
+        field = msgspec.structs.replace(field, option=None)
     match field.type:
-        case ir.CounterType(counts=names) | ir.ChecksumType(over=names) if not slots.issuperset(names):
+        case ir.CounterType(counts=others) | ir.ChecksumType(over=others) if not names.issuperset(others):
             return msgspec.structs.replace(field, type=field.type.number)
     return field
 

@@ -36,7 +36,7 @@ class NamedMessage(msgspec.Struct, frozen=True):
     required_after: tuple[int, ...]
     """For each part, the minimum number of frames of the parts after it."""
     flags: tuple[int, ops.Number, int | None] | None
-    """Index of the part with the flags, their operation, and their offset; None if it varies."""
+    """Index of the part with the flags, the operation that reads them, and their offset, None if it varies."""
 
 
 class NamedPlan(msgspec.Struct, frozen=True):
@@ -81,11 +81,10 @@ class NamedVisitor(ops.Visitor):
 
     def visit(self, body: ops.Body) -> None:
         """Perform every operation of a body, and those inside them."""
-        for _ in self.steps(iter((body,))):
-            pass
+        self.perform(iter((body,)))
 
-    def steps(self, bodies: Iterator[ops.Body]) -> Iterator[None]:
-        """Perform every operation of bodies, and those inside them; yield after each."""
+    def perform(self, bodies: Iterator[ops.Body]) -> None:
+        """Perform every operation of bodies, and those inside them."""
         waiting = [bodies]
         while waiting:
             body = next(waiting[-1], None)
@@ -93,16 +92,18 @@ class NamedVisitor(ops.Visitor):
                 waiting.pop()
             else:
                 waiting.append(self._inside(body))
-            yield
 
     def _inside(self, body: ops.Body) -> Iterator[ops.Body]:
-        """Perform the operations of a body; yield the bodies inside them, and an empty one after each."""
+        """Perform the operations of a body; yield the bodies inside them."""
         for op in body:
-            yield from self.operation(op) or ((),)
+            inside = self.operation(op)
+            if inside is not None:
+                yield from inside
 
-    def fixed(self, op: ops.Fixed) -> Iterator[ops.Body]:
-        """Perform operations of fixed size."""
-        yield op.body
+    def fixed(self, op: ops.Fixed) -> None:
+        """Perform operations of fixed size, which have no others inside."""
+        for inner in op.body:
+            self.operation(inner)
 
     @property
     def rule_name(self) -> str:

@@ -107,12 +107,12 @@ class Reader(NamedVisitor):
 
     def begins(self, octets: bytes, *, folded: bool = False) -> bool:
         """Return whether the next octets are `octets`; if `folded`, with letters in either case."""
-        found = self.frame[self.at : min(self.at + len(octets), self.end)]
-        return found.lower() == octets.lower() if folded else found == octets
+        return _same(self.frame[self.at : min(self.at + len(octets), self.end)], octets, folded=folded)
 
     def number_in(self, body: ops.Body, slot: str) -> tuple[int, int]:
-        """Return the number in a slot of the current frame, and its offset; check the octets before it."""
-        for _ in self.steps(iter((body,))):
+        """Return the number in a slot of the current frame, and its offset, after checking what is before it."""
+        for op in ops.operations(body):
+            self.visit((op,))
             if slot in self._run.numbers:
                 break
         number, start, _ = self._run.numbers[slot]
@@ -134,7 +134,7 @@ class Reader(NamedVisitor):
     def whole(self, op: ops.Expect) -> None:
         """Check octets that must be all of the frame."""
         self.peek(len(op.octets))
-        if len(self.frame) != len(op.octets) or not self.begins(op.octets, folded=op.folded):
+        if not _same(self.frame, op.octets, folded=op.folded):
             self.refuse("constant", op.words, show(self.frame), 0)
         self.at = self.end
 
@@ -150,8 +150,8 @@ class Reader(NamedVisitor):
         self.enter(op.slot)
         size = len(op.octets)
         found = self.peek(size)
-        if not self.begins(op.octets, folded=op.folded):
-            if len(found) < size and self.begins(op.octets[: len(found)], folded=op.folded):
+        if not _same(found, op.octets, folded=op.folded):
+            if len(found) < size and _same(found, op.octets[: len(found)], folded=op.folded):
                 self.refuse("length", octets_word(size), str(len(found)), self.at)
             self.refuse("constant", *_unlike(op, found), self.at)
         self.at += size
@@ -161,7 +161,7 @@ class Reader(NamedVisitor):
         self.enter(op.slot)
         options = [option.encode() for option in op.options]
         found = self.peek(self.left)
-        if not any(len(option) == self.left and self.begins(option, folded=op.folded) for option in options):
+        if not any(_same(found, option, folded=op.folded) for option in options):
             self.refuse("constant", one_of(options), show(found), self.at)
         self.at = self.end
 
@@ -438,6 +438,11 @@ class Reader(NamedVisitor):
             self.enter(op.slot)
             digits = 2 * (end - start)
             self.refuse("checksum", f"0x{right:0{digits}x}", f"0x{found:0{digits}x}", start)
+
+
+def _same(found: bytes, octets: bytes, *, folded: bool) -> bool:
+    """Return whether octets are equal; if `folded`, with letters in either case."""
+    return found.lower() == octets.lower() if folded else found == octets
 
 
 @lru_cache(maxsize=64)

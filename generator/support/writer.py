@@ -111,8 +111,7 @@ class Writer(NamedVisitor):
 
     def _written(self, body: ops.Body, owner: object) -> _Run:
         run = _Run(owner)
-        for _ in self.steps(self._fill(run, body)):
-            pass
+        self.perform(self._fill(run, body))
         return run
 
     def _fill(self, run: _Run, body: ops.Body) -> Iterator[ops.Body]:

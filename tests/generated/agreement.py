@@ -7,7 +7,7 @@ same octets and find the same values, a mistake would have to be made twice.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
@@ -18,6 +18,7 @@ import construct as cs
 from specwire.generated.constructs import parse_frames
 from specwire.generated.errors import DecodeError
 from specwire.generated.layout import (
+    Enclosing,
     Field,
     Frame,
     ListOf,
@@ -141,7 +142,10 @@ def _assert_construct_reads(module: ModuleType, reading: Reading) -> None:
     # No other declaration is tried: that would be the same messages again, and most of the time.
     declaration = {name: module.constructs.MESSAGES[name]}
     _, values = parse_frames(declaration, module.constructs.FLAGS, reading.frames)
-    built = {field.name: _built(field, values[field.name]) for field in value_fields(module, name)}
+    named = _named(layout_of(module))
+    built = {
+        field.name: _built(named, field.type, values[field.name]) for field in value_fields(module, name)
+    }
     assert built == held(module, reading), list(reading.frames)
     assert module.constructs.build(name, values) == reading.encoded, list(reading.frames)
 
@@ -154,8 +158,11 @@ def value_fields(module: ModuleType, class_name: str) -> tuple[Field, ...]:
 def held(module: ModuleType, reading: Reading) -> dict[str, Any]:
     """A message's values under the grammar's names, without classes."""
     message: Any = reading.message
+    named = _named(layout_of(module))
     return {
-        field.name: _plain(field, message.wire_flags if field.flags else getattr(message, field.attribute))
+        field.name: _plain(
+            named, field.type, message.wire_flags if field.flags else getattr(message, field.attribute)
+        )
         for field in value_fields(module, reading.class_name)
     }
 
@@ -171,7 +178,8 @@ def assert_explained(module: ModuleType, frames: Frames, error: DecodeError) -> 
     assert error.expected
     assert error.found
     assert error.message_name is None or error.message_name in {m.name for m in layout_of(module).messages}
-    if error.kind in ("frames", "limit"):
+    # A limit of values inside each other has a place, that of all frames has none.
+    if error.kind == "frames" or (error.kind == "limit" and error.field is None):
         assert error.offset is None
         assert error.frame is None or 0 <= error.frame <= len(frames)
     else:
@@ -181,33 +189,61 @@ def assert_explained(module: ModuleType, frames: Frames, error: DecodeError) -> 
         assert error.field is not None or error.kind == "trailing"
 
 
-def _plain(field: Field, value: Any) -> Any:
+Named = Mapping[str, Type]
+"""The records and unions of a protocol by their names, for values that contain themselves."""
+
+
+@cache
+def _named(layout: ProtocolLayout) -> Named:
+    found: dict[str, Type] = {}
+    fields = [field for entry in layout.messages for field in fields_of(entry)]
+    waiting: list[Type] = [field.type for field in reversed(fields)]
+    while waiting:
+        type = waiting.pop()
+        match type:
+            case ListOf(element=element):
+                waiting.append(element)
+            case Record(class_name=name, fields=inside) if name not in found:
+                found[name] = type
+                waiting += [field.type for field in inside]
+            case Union(name=name, options=options):
+                found.setdefault(name, type)
+                waiting += options
+    return found
+
+
+def _plain(named: Named, type: Type, value: Any) -> Any:
     """A message's value without classes: records as dictionaries, tuples as lists."""
-    return _each(field.type, value, _fields_held, lambda held: (type(held).__name__, held))
+
+    def fields(of: Record, held: Any) -> Any:
+        return {f.name: _plain(named, f.type, getattr(held, f.attribute)) for f in of.fields if not f.implied}
+
+    return _each(named, type, value, fields, lambda held: (held.__class__.__name__, held))
 
 
-def _built(field: Field, value: Any) -> Any:
+def _built(named: Named, type: Type, value: Any) -> Any:
     """A value of the declarations in the same form: without what is implied."""
-    return _each(field.type, value, _fields_built, lambda built: next(iter(built.items())))
 
+    def fields(of: Record, built: Any) -> Any:
+        return {f.name: _built(named, f.type, built[f.name]) for f in of.fields if not f.implied}
 
-def _fields_held(type: Record, value: Any) -> Any:
-    return {f.name: _plain(f, getattr(value, f.attribute)) for f in type.fields if not f.implied}
-
-
-def _fields_built(type: Record, value: Any) -> Any:
-    return {f.name: _built(f, value[f.name]) for f in type.fields if not f.implied}
+    return _each(named, type, value, fields, lambda built: next(iter(built.items())))
 
 
 def _each(
-    of: Type, value: Any, fields: Callable[[Record, Any], Any], chosen: Callable[[Any], tuple[str, Any]]
+    named: Named,
+    of: Type,
+    value: Any,
+    fields: Callable[[Record, Any], Any],
+    chosen: Callable[[Any], tuple[str, Any]],
 ) -> Any:
     """A value with its records taken apart by `fields`; `chosen` says which of several records it is."""
+    of = named[of.name] if isinstance(of, Enclosing) else of
     if value is None:
         return None
     match of:
         case ListOf(element=element):
-            return [_each(element, item, fields, chosen) for item in value]
+            return [_each(named, element, item, fields, chosen) for item in value]
         case Pairs():
             return [tuple(item) for item in value]
         case Record():

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from specwire.generated.construct_runs import flat
 from specwire.generator import ir
 from specwire.generator.emit.constructs import EMITTER
 from tests.examples import examples
@@ -189,6 +190,28 @@ def test_depth_is_an_error_of_construct() -> None:
     assert constructs.parse([b"*1\r\n" * 20 + b"*0\r\n"])[0] == "Message1"
     with pytest.raises(cs.ConstructError, match="too many values"):
         constructs.parse([b"*1\r\n" * 250 + b"*0\r\n"])
+
+
+def test_a_rule_contains_what_encloses_it() -> None:
+    """The rule of an array has the values of its items, although they contain it in the message."""
+
+    def array(element: ir.Element) -> tuple[ir.Field, ...]:
+        items = ir.ListType(0, element, counted=True)
+        return (
+            field("star", ir.ConstantType("2a")),
+            field("count", ir.CounterType(ir.IntegerType(1), ("items",))),
+            field("items", items),
+        )
+
+    again = array(ir.EnclosingType("value"))
+    simple = (field("plus", ir.ConstantType("2b")), field("octet", ir.IntegerType(1)))
+    options = ir.RecordType("simple", "Simple", simple), ir.RecordType("array", "Array", again)
+    value = ir.UnionType("value", options, ("2b", "2a"))
+    of = protocol(message("demo", 1, field("value", value)), rules=(ir.NamedRule("array", 1, fields=again),))
+    constructs = declared(msgspec.structs.replace(of, max_depth=8))
+    inside = {"Array": {"star": b"*", "count": 0, "items": []}}
+    items = [{"Simple": {"plus": b"+", "octet": 97}}, inside]
+    assert flat(constructs.array.parse(b"*\2+a*\0")) == {"star": b"*", "count": 2, "items": items}
 
 
 def test_flags_behind_a_value_of_any_size() -> None:

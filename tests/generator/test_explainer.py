@@ -115,6 +115,8 @@ def test_depth_needs_no_stack() -> None:
         value = classes.Array(items=(value,))
     unfit = explain_encode(layout, built(classes, first(value=value)))
     assert (unfit.kind, unfit.expected) == ("limit", "at most 256 values inside each other")
+    foreign = explain_encode(layout, built(classes, first(value=classes.Foreign(items=(value,)))))
+    assert (foreign.kind, foreign.field) == ("tag", "value")
     refused = explain_decode(layout, [b"*1\r\n" * 100_000])
     assert (refused.kind, refused.offset) == ("limit", 1024)
     # Objects inside each other are freed one after the other only if nothing else holds them.

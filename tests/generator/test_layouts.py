@@ -259,10 +259,10 @@ def check_columns(protocol: ir.Protocol, module: ModuleType, corpus: list[list[b
         name = type(message).__name__
         layout = next(one for one in protocol.messages if one.class_name == name)
         assert (row["_message"], row["_error"]) == (name, None)
-        assert row[name] == row_of(layout.parts, message)
+        assert row[name] == row_of(protocol, layout.parts, message)
 
 
-def row_of(parts: tuple[ir.Part, ...], message: Message) -> dict[str, Any]:
+def row_of(protocol: ir.Protocol, parts: tuple[ir.Part, ...], message: Message) -> dict[str, Any]:
     """A message as a row, by the words of the tables."""
     found: dict[str, Any] = {}
     for part in parts:
@@ -274,26 +274,29 @@ def row_of(parts: tuple[ir.Part, ...], message: Message) -> dict[str, Any]:
             if value is not None and not isinstance(part, ir.Frame):
                 found[field.name] = list(value)
             else:
-                found[field.name] = cell_of(field.type, value)
+                found[field.name] = cell_of(protocol, field.type, value)
     return found or {"_present": True}
 
 
-def cell_of(type: ir.Type, value: Any) -> Any:
+def cell_of(protocol: ir.Protocol, type: ir.Type, value: Any) -> Any:
+    """A value as a cell; one that contains itself has its octets there."""
     if value is None:
         return None
     match type:
+        case ir.EnclosingType():
+            return interpreter.write(protocol, type, content_of(protocol, type, value))
         case ir.ListType(element=element):
-            return [cell_of(element, item) for item in value]
+            return [cell_of(protocol, element, item) for item in value]
         case ir.PairsType():
             return [{"name": name, "value": item} for name, item in value]
         case ir.RecordType(fields=fields):
             valued = [field for field in fields if not field.implied]
-            return {f.name: cell_of(f.type, getattr(value, f.attribute)) for f in valued} or {
-                "_present": True
-            }
+            row = {f.name: cell_of(protocol, f.type, getattr(value, f.attribute)) for f in valued}
+            return row or {"_present": True}
         case ir.UnionType(options=options):
+            name = value.__class__.__name__
             return {
-                option.name: cell_of(option, value) if option.class_name == value.__class__.__name__ else None
+                option.name: cell_of(protocol, option, value) if option.class_name == name else None
                 for option in options
             }
     return value

@@ -1,6 +1,7 @@
 """Every kind of value on random layouts: the codec agrees with the naive interpreter of the IR.
 
-Numbers of every coding, counters that stand apart from what they count, trailers, padding and checksums.
+Numbers of every coding, counters that stand apart from what they count, trailers, padding and checksums; bits,
+options, items up to octets, letters of either case, delimiters, and values that contain themselves.
 """
 
 from __future__ import annotations
@@ -22,8 +23,12 @@ from tests.generated.agreement import mutated, some_truncations
 from tests.generator import interpreter, layouts
 from tests.generator.interpreter import Refused
 from tests.generator.test_layouts import contents_of, generated, home, without_implied
+from tests.generator.value_cases import CASES, Case, Fault, built
 
 __all__ = ("home",)
+
+TARGETS = ("codec", "layout", "package", "strategies")
+"""The parts of a package that these tests use."""
 
 
 class Values:
@@ -163,7 +168,20 @@ RANDOM = settings(
 def test_the_codec_agrees_with_the_interpreter(
     home: Path, protocol: ir.Protocol, data: st.DataObject
 ) -> None:
-    with generated(home, protocol) as module:
+    check_agreement(home, protocol, data)
+
+
+@settings(RANDOM, max_examples=examples(120))
+@given(layouts.more, st.data())
+def test_the_codec_agrees_with_the_interpreter_on_more(
+    home: Path, protocol: ir.Protocol, data: st.DataObject
+) -> None:
+    check_agreement(home, protocol, data)
+
+
+def check_agreement(home: Path, protocol: ir.Protocol, data: st.DataObject) -> None:
+    """Codec and interpreter write and read the same, or both refuse."""
+    with generated(home, protocol, TARGETS) as module:
         values = Values(data.draw, protocol, module)
         chance = Random(data.draw(st.integers(0, 2**32)))
         for _ in range(6):
@@ -185,15 +203,35 @@ def test_the_codec_agrees_with_the_interpreter(
 
 
 @settings(RANDOM, max_examples=examples(30))
-@given(layouts.valued(), st.booleans(), st.data())
+@given(st.one_of(layouts.valued(), layouts.more), st.booleans(), st.data())
 def test_the_strategies_draw_what_can_be_sent(
     home: Path, protocol: ir.Protocol, strict: bool, data: st.DataObject
 ) -> None:
-    with generated(home, protocol) as module:
+    with generated(home, protocol, TARGETS) as module:
         for _ in range(4):
             message = data.draw(module.strategies.messages(strict=strict))
             frames = message.encode(strict=strict)
             assert module.decode(frames, strict=strict) == message
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_the_codec_knows_the_cases(home: Path, case: Case) -> None:
+    """The octets of good messages, and the errors of bad ones, are those derived by hand."""
+    with generated(home, case.protocol, TARGETS) as module:
+        for values, frames in case.good:
+            message = built(module, values)
+            assert message.encode() == list(frames)
+            assert module.decode(frames) == message
+        for frames, values in case.also:
+            assert module.decode(frames) == built(module, values)
+        for frames, fault in case.refused:
+            with pytest.raises(DecodeError) as refused:
+                module.decode(frames)
+            assert Fault.of(refused.value) == fault
+        for values, fault in case.unfit:
+            with pytest.raises(EncodeError) as unfit:
+                built(module, values).encode()
+            assert Fault.of(unfit.value) == fault
 
 
 def check_decoding(protocol: ir.Protocol, module: ModuleType, frames: list[bytes]) -> None:
