@@ -74,12 +74,14 @@ class Reader(Visitor):
     """Reader of a body. `columns` has a column for each slot that is not hidden, in order.
 
     `known` is the number of octets at the start whose constants message selection has compared.
+    `depth` is the number of records around the body.
     """
 
-    def __init__(self, run: Run, records: Records, *, known: int = 0) -> None:
+    def __init__(self, run: Run, records: Records, *, known: int = 0, depth: int = 0) -> None:
         self.run = run
         self.records = records
         self.known = known
+        self.depth = depth
         self.begin = run.at
         """Start of the body, for padding."""
         self.columns: list[Column] = []
@@ -248,7 +250,9 @@ class Reader(Visitor):
         self.columns.append(self._record(self.run, op.record))
 
     def _record(self, run: Run, record: str) -> Struct:
-        inside = Reader(run, self.records)
+        if self.records.full(self.depth):
+            run.refuse(np.ones(len(run), bool))
+        inside = Reader(run, self.records, depth=self.depth + 1)
         inside.visit(self.records.bodies[record])
         return Struct(len(run), inside.columns)
 
@@ -281,7 +285,7 @@ class Reader(Visitor):
             self.visit(op.body)
             return
         rows = np.flatnonzero(there)
-        inside = Reader(run.part(rows), self.records)
+        inside = Reader(run.part(rows), self.records, depth=self.depth)
         inside.begin = self.begin[rows]
         inside.slots, inside.given, inside.marks = (_taken(kept, rows) for kept in self._kept())
         inside.visit(op.body)
@@ -303,7 +307,7 @@ class Reader(Visitor):
                 return self.run.left > when.left
             case "octets":
                 return self.run.begins(when.octets, folded=when.folded)
-        values = self.slots[when.slot]
+        values: NDArray[Any] = self.slots[when.slot]
         if when.mask:
             values = values.astype(np.uint64) & np.uint64(when.mask)
         holds = self.run.ok & among(values, when.values)
@@ -357,9 +361,7 @@ class Reader(Visitor):
         elif entries and not op.until and native.KERNELS is not None:
             counts, slots = scan(run, counts, [width for width, _ in entries])
         else:
-            counts, starts = walk(
-                run, counts, lambda part: Reader(part, self.records).visit(op.body), op.until
-            )
+            counts, starts = walk(run, counts, lambda part: self._body(part, op.body), op.until)
         if not op.count and op.minimum:
             run.refuse(counts < op.minimum)
         if run.skim:
@@ -371,7 +373,7 @@ class Reader(Visitor):
             ]
         else:
             items = Run(run.frames, starts, ends[owners])
-            columns = self._items(items, op.body)
+            columns = self._body(items, op.body)
             run.refuse_at(owners[~items.ok])
         if op.pairs in ("first", "last"):
             entry = columns[0]
@@ -380,8 +382,8 @@ class Reader(Visitor):
             run.refuse_at(owners[undivided])
         self.columns.append(Many(counts, Struct(len(owners), columns) if op.pairs else columns[0]))
 
-    def _items(self, items: Run, body: Body) -> list[Column]:
-        inside = Reader(items, self.records)
+    def _body(self, items: Run, body: Body) -> list[Column]:
+        inside = Reader(items, self.records, depth=self.depth)
         inside.visit(body)
         return inside.columns
 

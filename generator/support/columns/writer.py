@@ -266,6 +266,8 @@ class Writer(Visitor):
         self._value(op.slot, lambda array: self._record(op.record, array))
 
     def _record(self, record: str, array: pa.Array[Any]) -> Written:
+        if self.scope.records.full(self.depth):
+            return (), np.ones(len(array), np.bool_)
         return self.scope.struct(record, self.scope.records.bodies[record], array, self.depth + 1)
 
     def operation(self, op: Op | Enclosed) -> None:
@@ -278,7 +280,8 @@ class Writer(Visitor):
     def _enclosed(self, op: Enclosed, array: pa.Array[Any]) -> Written:
         """Return octets of values; those that are not exactly one value each are wrong."""
         wrong = np.zeros(len(array), np.bool_)
-        for number, octets in enumerate(array.to_pylist()):
+        values: list[Any] = array.to_pylist()
+        for number, octets in enumerate(values):
             try:
                 check_value(self.scope.plan, op, octets, self.depth, strict=self.scope.strict)
             except DecodeError:
@@ -308,7 +311,7 @@ class Writer(Visitor):
         wrong."""
         now = self._present(op)
         for bit in [bit for bit in self.announced.values() if bit.announces == op.slot]:
-            self._set(bit.slot, now)
+            self._set(bit.slot, now.view(np.uint8))
         inside = _OptionWriter(self, now)
         inside.visit(op.body)
         components, wrong = spread(inside.finish(), now)
@@ -331,7 +334,7 @@ class Writer(Visitor):
         now = there(array)
         if op.boolean:
             self.wrong = either(self.wrong, ~now)
-            return self._numbers(op.slot, 0, 1)[0] == 1
+            return np.asarray(self._numbers(op.slot, 0, 1)[0] == 1, np.bool_)
         for slot in op.others:
             self.wrong = either(self.wrong, there(plain(self.columns(slot))) != now)
         return now
