@@ -48,7 +48,7 @@ def evenly(run: Run, counts: Positions | None, octets: int) -> tuple[Positions, 
 
 
 def walk(
-    run: Run, counts: Positions | None, skip: Callable[[Run], None], until: bytes = b""
+    run: Run, counts: Positions | None, skip: Callable[[Run], object], until: bytes = b""
 ) -> tuple[Positions, Positions]:
     """Advance past the items of each row, one per call of `skip`; return the same as `evenly`.
 
