@@ -42,7 +42,7 @@ from specwire.generated.columns.values import (
     write_words,
 )
 from specwire.generated.errors import DecodeError
-from specwire.generated.layout import Coding, Integer
+from specwire.generated.layout import Integer
 from specwire.generated.named_plan import NamedPlan
 from specwire.generated.plan import (
     NAME,
@@ -113,8 +113,8 @@ class Writer(Visitor):
         self.wrong: Mask | None = None
         self.ended: Mask | None = None
         """Elements without an earlier optional value."""
-        self.hidden: dict[str, tuple[int, Coding | Bit]] = {}
-        """Hidden slots whose numbers are not known yet: the component to replace, and the coding."""
+        self.hidden: dict[str, tuple[int, Number | Bit]] = {}
+        """Hidden slots whose numbers are not known yet: the component to replace, and the operation."""
         self.announced: dict[str, Bit] = {}
         """Slots of options whose presence bits announce."""
         self.known: dict[str, tuple[Whole, Mask]] = {}
@@ -159,7 +159,7 @@ class Writer(Visitor):
         if op.bits:
             self._bits(op)
         elif op.counts or op.checks:
-            self.hidden[op.slot] = len(self.components), op.coding
+            self.hidden[op.slot] = len(self.components), op
             self.components.append(bytes(coded_octets(op.coding) or 0))
         else:
             self._value(op.slot, lambda array: write_column(op.coding, array))
@@ -239,23 +239,27 @@ class Writer(Visitor):
 
     def _width(self, begin: int) -> int | Whole:
         """Return the number of octets of the components from `begin` on."""
-        for at, coding in self.hidden.values():
-            if begin <= at and not isinstance(coding, Bit) and coded_octets(coding) is None:
+        for at, op in self.hidden.values():
+            if begin <= at and isinstance(op, Number) and coded_octets(op.coding) is None:
                 self._all_wrong()
         return total_width(self.components[begin:])
+
+    def _absent(self, slot: str) -> int:
+        """Return the number of a hidden slot if what it counts is absent."""
+        return self.hidden[slot][1].plus if slot in self.hidden else 0
 
     def _counted(self, slot: str, number: int | Whole) -> None:
         """Write the number of a hidden slot."""
         if slot not in self.hidden:
             self._all_wrong()
             return
-        at, coding = self.hidden[slot]
+        at, op = self.hidden[slot]
         numbers = np.full(self.count, number) if isinstance(number, int) else number
-        if isinstance(coding, Bit):
+        if isinstance(op, Bit):
             self._set(slot, numbers)
             return
         del self.hidden[slot]
-        components, wrong = write_values(coding, numbers)
+        components, wrong = write_values(op.coding, numbers)
         self.components[at] = components[0] if len(components) == 1 else joined(components, self.count)
         self.wrong = either(self.wrong, wrong)
 
@@ -431,9 +435,9 @@ class Writer(Visitor):
             compute_checksum(op.algorithm, bytes(view[starts[row] : starts[row + 1]]))
             for row in range(self.count)
         ]
-        at, coding = self.hidden.pop(op.slot)
-        assert not isinstance(coding, Bit)
-        components, wrong = write_values(coding, np.array(found, np.uint64))
+        at, number = self.hidden.pop(op.slot)
+        assert isinstance(number, Number)
+        components, wrong = write_values(number.coding, np.array(found, np.uint64))
         (self.components[at],) = components
         self.wrong = either(self.wrong, wrong)
 
@@ -453,10 +457,12 @@ class _OptionWriter(Writer):
         if slot in self.hidden:
             super()._counted(slot, number)
             return
-        numbers = np.full(self.count, number) if isinstance(number, int) else number
-        self.outer._counted(slot, scattered(numbers, np.flatnonzero(self.now), len(self.now)))
-        # The row codec writes the number of an option that is absent.
-        self.outer.wrong = either(self.outer.wrong, ~self.now)
+        numbers = np.full(len(self.now), self._absent(slot))
+        numbers[self.now] = number
+        self.outer._counted(slot, numbers)
+
+    def _absent(self, slot: str) -> int:
+        return self.outer._absent(slot)
 
 
 class _PairWriter(Writer):
