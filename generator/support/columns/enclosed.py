@@ -8,6 +8,7 @@ are decoded one by one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from types import ModuleType
 from typing import Any
 from uuid import UUID
@@ -28,15 +29,21 @@ def enclosed_octets(
     layout: ProtocolLayout, frames: Sequence[bytes], sender: str | None = None
 ) -> Iterator[bytes]:
     """Return the octets of the values in a message that columns hold as octets, in order."""
-    plan, octets = named_plan(layout), list(frames)
+    plan, octets = _marked(layout), list(frames)
+    reader = _OctetsReader(plan, find_message(plan, octets, sender), octets, strict=False)
+    check_message(reader)
+    return iter(reader.found)
+
+
+@lru_cache(maxsize=64)
+def _marked(layout: ProtocolLayout) -> NamedPlan:
+    """Return the plan of a protocol with `Enclosed` in the bodies of records."""
+    plan = named_plan(layout)
     bodies = records_of(plan).bodies
     records = {
         name: msgspec.structs.replace(record, body=bodies[name]) for name, record in plan.records.items()
     }
-    marked = msgspec.structs.replace(plan, records=records)
-    reader = _OctetsReader(marked, find_message(plan, octets, sender), octets, strict=False)
-    check_message(reader)
-    return iter(reader.found)
+    return msgspec.structs.replace(plan, records=records)
 
 
 class _OctetsReader(Reader):
