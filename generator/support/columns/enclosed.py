@@ -1,8 +1,7 @@
 """Values inside records and unions of the same kind, which columns hold as octets.
 
 A column type cannot contain itself. So the outermost value of a record that contains itself has
-columns, and a value of the same kind inside it has one column with its octets. Rows with such values
-are decoded one by one.
+columns, and a value of the same kind inside it has one column with its octets.
 """
 
 from __future__ import annotations

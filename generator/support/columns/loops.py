@@ -29,6 +29,11 @@ FEW = 32
 EQUALS = ord("=")
 
 
+def is_few(run: Run) -> bool:
+    """Return whether a run has too few rows to read values of any number in step."""
+    return len(run) < FEW
+
+
 def evenly(run: Run, counts: Positions | None, octets: int) -> tuple[Positions, Positions]:
     """Advance past items of fixed size; return their number in each row, and where each begins.
 
