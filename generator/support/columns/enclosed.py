@@ -13,9 +13,15 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
+import numpy as np
 
 from specwire.generated import plan as ops
-from specwire.generated.columns.slots import Enclosed, is_hidden, records_of
+from specwire.generated.columns.arrow import Mask, buffer_of
+from specwire.generated.columns.frames import Frames
+from specwire.generated.columns.pieces import Pieces
+from specwire.generated.columns.reader import Reader as ColumnReader
+from specwire.generated.columns.runs import Run
+from specwire.generated.columns.slots import Enclosed, Records, is_hidden, records_of
 from specwire.generated.layout import ProtocolLayout
 from specwire.generated.named_plan import NamedMessage, NamedPlan, named_plan
 from specwire.generated.plan import ITEM, NAME, VALUE
@@ -75,6 +81,15 @@ def check_value(plan: NamedPlan, op: Enclosed, octets: bytes, depth: int, *, str
         DecodeError: they are not.
     """
     _read(_InnerReader(plan, _message_with(plan, op), [octets], strict, depth), op, "")
+
+
+def are_values(records: Records, op: Enclosed, pieces: Pieces, depth: int) -> Mask:
+    """Return the mask of elements that are exactly one value each; others can be, too."""
+    bounds = pieces.offsets.astype(np.int64)
+    frames = Frames(pieces.data, buffer_of(pieces.data), bounds, np.arange(len(bounds)))
+    run = Run(frames, bounds[:-1], bounds[1:])
+    ColumnReader(run, records, depth=depth).operation(op)
+    return run.ok & (run.at == run.end)
 
 
 def read_value(plan: NamedPlan, op: Enclosed, octets: bytes, home: ModuleType, path: str) -> Any:

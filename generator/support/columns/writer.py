@@ -21,7 +21,7 @@ from specwire.generated.checksums import compute_checksum
 from specwire.generated.columns.arrow import Mask, Whole, either, starts_of
 from specwire.generated.columns.building import scattered
 from specwire.generated.columns.codings import among, limits, write_column, write_values
-from specwire.generated.columns.enclosed import check_value
+from specwire.generated.columns.enclosed import are_values, check_value
 from specwire.generated.columns.intake import PAIR, elements, field_of, integers_of, plain, there
 from specwire.generated.columns.pieces import (
     Block,
@@ -283,14 +283,18 @@ class Writer(Visitor):
 
     def _enclosed(self, op: Enclosed, array: pa.Array[Any]) -> Written:
         """Return octets of values; those that are not exactly one value each are wrong."""
-        wrong = np.zeros(len(array), np.bool_)
-        values: list[Any] = array.to_pylist()
-        for number, octets in enumerate(values):
+        scope, pieces = self.scope, pieces_of(array)
+        wrong = np.ones(len(array), np.bool_)
+        if not scope.strict:
+            wrong = ~are_values(scope.records, op, pieces, self.depth)
+        for number in np.flatnonzero(wrong).tolist():
+            octets = pieces.data[pieces.offsets[number] : pieces.offsets[number + 1]].tobytes()
             try:
-                check_value(self.scope.plan, op, octets, self.depth, strict=self.scope.strict)
+                check_value(scope.plan, op, octets, self.depth, strict=scope.strict)
             except DecodeError:
-                wrong[number] = True
-        return (pieces_of(array),), wrong
+                continue
+            wrong[number] = False
+        return (pieces,), wrong
 
     def choose(self, op: Choose) -> None:
         """See `Visitor`. An element is the record whose column is not null."""
