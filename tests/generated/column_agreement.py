@@ -80,7 +80,7 @@ def assert_same_columns(
     assert isinstance(found, pa.RecordBatch)
     good = [frames for frames in seen if frames is not None and _is_message(module, frames, senders)]
     if not module.layout.LAYOUT.max_depth:
-        # Values of one kind inside each other are decoded one by one.
+        # Values of one kind inside each other are decoded one by one if they are deep.
         assert not good, "messages decoded one by one"
     return found
 

@@ -111,7 +111,7 @@ def rewritten(module: ModuleType, frames: list[bytes] | None) -> list[bytes] | N
 
 
 @RANDOM
-@given(layouts.protocols, st.data())
+@given(layouts.protocols | layouts.more, st.data())
 def test_random_layouts(home: Path, protocol: ir.Protocol, data: st.DataObject) -> None:
     check_protocol(home, protocol, data)
 

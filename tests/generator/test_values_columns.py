@@ -71,7 +71,7 @@ def test_columns_of_cases(home: Path, case: Case, build: str) -> None:
         found = assert_same_columns(module, [*good, *also, *bad])
         faults = [Fault.of(explain_decode(module.layout.LAYOUT, frames)) for frames in bad]
         assert faults == [fault for _, fault in case.refused]
-        errors = found.column("_error").to_pylist()[len(good) + len(also) :]
+        errors: list[Any] = found.column("_error").to_pylist()[len(good) + len(also) :]
         assert [(error["field"], error["kind"], error["offset"]) for error in errors] == [
             (fault.field, fault.kind, fault.offset) for fault in faults
         ]
@@ -92,3 +92,147 @@ def test_columns_that_cannot_be_sent(home: Path, case: Case) -> None:
             with pytest.raises(EncodeError) as refused:
                 module.columns.encode(batch)
             assert Fault.of(refused.value) == fault
+
+
+ARRAY = ir.RecordType(
+    "array",
+    "Array",
+    (
+        layouts.field("mark", ir.ConstantType("2a")),
+        layouts.field("items", ir.ListType(1, ir.EnclosingType("value"))),
+    ),
+)
+WHOLE = ir.RecordType(
+    "whole",
+    "Whole",
+    (
+        layouts.field("mark", ir.ConstantType("3a")),
+        layouts.field("number", ir.DigitsType(maximum=3)),
+        layouts.field("end", ir.ConstantType("0a")),
+    ),
+)
+VALUE = ir.UnionType("value", (ARRAY, WHOLE), ("2a", "3a"))
+TREE = layouts.protocol(
+    (
+        layouts.message(
+            1,
+            (
+                ir.Frame(
+                    "frame",
+                    (
+                        layouts.field("mark", ir.ConstantType("00")),
+                        layouts.field("kind", ir.IntegerType(1, values=(1, 2))),
+                        layouts.field("value", VALUE),
+                    ),
+                ),
+            ),
+            "00",
+        ),
+    ),
+    ir.Selector(0, 1),
+    max_depth=3,
+)
+
+
+def test_octets_of_enclosed_values(home: Path) -> None:
+    """Columns hold them as on the wire, and are written so."""
+    with generated(home, TREE, ["columns"]) as module:
+        rows = [[b"\0\1*\2:007\n*\1:1\n"], [b"\0\2:007\n"], [b"\0\1*\1*\1*\0"], [b"\0\1*\1*\1:8\n"]]
+        found = assert_same_columns(module, rows)
+        assert found.column("Message1").to_pylist() == [
+            {"kind": 1, "value": {"array": {"items": [b":007\n", b"*\1:1\n"]}, "whole": None}},
+            {"kind": 2, "value": {"array": None, "whole": {"number": 7}}},
+            {"kind": 1, "value": {"array": {"items": [b"*\1*\0"]}, "whole": None}},
+            {"kind": 1, "value": {"array": {"items": [b"*\1:8\n"]}, "whole": None}},
+        ]
+        again = [rows[0], [b"\0\2:7\n"], rows[2], rows[3]]
+        assert module.columns.encode(found).to_pylist() == again
+
+
+@pytest.mark.parametrize(
+    ("octets", "field", "kind", "found"),
+    [
+        (b":1\n:2\n", "value.items[1]", "trailing", "3 more octets"),
+        (b"", "value.items[1]", "length", "nothing"),
+        (b"*\2:1\n", "value.items[1].items[1]", "length", "nothing"),
+        (b":x\n", "value.items[1].number", "text", "0x780a"),
+        (b"*\1*\1:1\n", "value.items[1].items[0].items[0]", "limit", "more"),
+    ],
+)
+def test_octets_that_are_not_exactly_one_value(
+    home: Path, octets: bytes, field: str, kind: str, found: str
+) -> None:
+    with generated(home, TREE, ["columns"]) as module:
+        row = {"kind": 1, "value": {"array": {"items": [b":1\n", octets]}, "whole": None}}
+        batch = pa.record_batch({"Message1": pa.array([row], module.columns.SCHEMA.field("Message1").type)})
+        with pytest.raises(EncodeError) as refused:
+            module.columns.encode(batch)
+        error = refused.value
+        assert (error.row, error.field, error.kind, error.found) == (0, field, kind, found)
+
+
+def test_other_faults_beside_octets_of_values(home: Path) -> None:
+    with generated(home, TREE, ["columns"]) as module:
+        row = {"kind": 3, "value": {"array": {"items": [b":1\n", b"*\0"]}, "whole": None}}
+        batch = pa.record_batch({"Message1": pa.array([row], module.columns.SCHEMA.field("Message1").type)})
+        with pytest.raises(EncodeError) as refused:
+            module.columns.encode(batch)
+        assert (refused.value.field, refused.value.kind) == ("kind", "range")
+
+
+def test_flags_behind_a_delimiter(home: Path) -> None:
+    flags = (ir.FlagBit("MORE", 1, ""), ir.FlagBit("MINE", 2, ""))
+    parts = (
+        ir.Stack("route", layouts.field("route", ir.OctetsType(ir.Length("rest"))), delimiter="2d"),
+        ir.Frame(
+            "head",
+            (
+                layouts.field("mark", ir.ConstantType("01")),
+                layouts.field("flags", ir.IntegerType(1, bitmask=True)),
+            ),
+        ),
+        ir.Frame(
+            "more",
+            (layouts.field("more", ir.OctetsType(ir.Length("rest")), nullable=True),),
+            ir.Announced(1, 1),
+        ),
+        ir.Rest("buffers", layouts.field("buffers", ir.OctetsType(ir.Length("rest")))),
+    )
+    shape = ir.Shape((), 2, None)
+    demo = layouts.protocol((layouts.message(1, parts, "", (shape,)),), None, flags)
+    with generated(home, demo, ["columns"]) as module:
+        rows = [
+            [b"a", b"", b"-", b"\1\1", b"more", b"-"],
+            [b"-", b"\1\2", b"x", b"y"],
+            [b"-", b"\1\1"],
+            [b"a", b"\1\0"],
+        ]
+        found = assert_same_columns(module, rows)
+        assert found.column("Message1").to_pylist() == [
+            {"route": [b"a", b""], "flags": 1, "more": b"more", "buffers": [b"-"]},
+            {"route": [], "flags": 2, "more": None, "buffers": [b"x", b"y"]},
+            None,
+            None,
+        ]
+        assert module.columns.encode(found).to_pylist() == rows
+
+
+def test_the_number_of_an_absent_field(home: Path) -> None:
+    option = ir.Option("number", 1, field="kind", values=(1,))
+    fields = (
+        layouts.field("kind", ir.IntegerType(1)),
+        layouts.field("size", ir.CounterType(ir.BitType(1, 0, 8), ("data",), 1)),
+        layouts.field("data", ir.OctetsType(ir.Length("counted")), option=option),
+    )
+    demo = layouts.protocol(
+        (layouts.message(1, (ir.Frame("frame", fields),), "", (ir.Shape((), 1, 1),)),), None
+    )
+    with generated(home, demo, ["columns"]) as module:
+        rows = [[b"\1\3ab"], [b"\0\1"], [b"\1\1"]]
+        found = assert_same_columns(module, rows)
+        assert found.column("Message1").to_pylist() == [
+            {"kind": 1, "data": b"ab"},
+            {"kind": 0, "data": None},
+            {"kind": 1, "data": b""},
+        ]
+        assert module.columns.encode(found).to_pylist() == rows

@@ -1,21 +1,27 @@
 """Values inside records and unions of the same kind, which columns hold as octets.
 
 A column type cannot contain itself. So the outermost value of a record that contains itself has
-columns, and a value of the same kind inside it has one column with its octets. Rows with such values
-are decoded one by one.
+columns, and a value of the same kind inside it has one column with its octets.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from types import ModuleType
 from typing import Any
 from uuid import UUID
 
 import msgspec
+import numpy as np
 
 from specwire.generated import plan as ops
-from specwire.generated.columns.slots import Enclosed, is_hidden, records_of
+from specwire.generated.columns.arrow import Mask, buffer_of
+from specwire.generated.columns.frames import Frames
+from specwire.generated.columns.pieces import Pieces
+from specwire.generated.columns.reader import Reader as ColumnReader
+from specwire.generated.columns.runs import Run
+from specwire.generated.columns.slots import Enclosed, Records, is_hidden, records_of
 from specwire.generated.layout import ProtocolLayout
 from specwire.generated.named_plan import NamedMessage, NamedPlan, named_plan
 from specwire.generated.plan import ITEM, NAME, VALUE
@@ -28,15 +34,21 @@ def enclosed_octets(
     layout: ProtocolLayout, frames: Sequence[bytes], sender: str | None = None
 ) -> Iterator[bytes]:
     """Return the octets of the values in a message that columns hold as octets, in order."""
-    plan, octets = named_plan(layout), list(frames)
+    plan, octets = _marked(layout), list(frames)
+    reader = _OctetsReader(plan, find_message(plan, octets, sender), octets, strict=False)
+    check_message(reader)
+    return iter(reader.found)
+
+
+@lru_cache(maxsize=64)
+def _marked(layout: ProtocolLayout) -> NamedPlan:
+    """Return the plan of a protocol with `Enclosed` in the bodies of records."""
+    plan = named_plan(layout)
     bodies = records_of(plan).bodies
     records = {
         name: msgspec.structs.replace(record, body=bodies[name]) for name, record in plan.records.items()
     }
-    marked = msgspec.structs.replace(plan, records=records)
-    reader = _OctetsReader(marked, find_message(plan, octets, sender), octets, strict=False)
-    check_message(reader)
-    return iter(reader.found)
+    return msgspec.structs.replace(plan, records=records)
 
 
 class _OctetsReader(Reader):
@@ -69,6 +81,15 @@ def check_value(plan: NamedPlan, op: Enclosed, octets: bytes, depth: int, *, str
         DecodeError: they are not.
     """
     _read(_InnerReader(plan, _message_with(plan, op), [octets], strict, depth), op, "")
+
+
+def are_values(records: Records, op: Enclosed, pieces: Pieces, depth: int) -> Mask:
+    """Return the mask of elements that are exactly one value each; others can be, too."""
+    bounds = pieces.offsets.astype(np.int64)
+    frames = Frames(pieces.data, buffer_of(pieces.data), bounds, np.arange(len(bounds)))
+    run = Run(frames, bounds[:-1], bounds[1:])
+    ColumnReader(run, records, depth=depth).operation(op)
+    return run.ok & (run.at == run.end)
 
 
 def read_value(plan: NamedPlan, op: Enclosed, octets: bytes, home: ModuleType, path: str) -> Any:

@@ -29,6 +29,11 @@ FEW = 32
 EQUALS = ord("=")
 
 
+def is_few(run: Run) -> bool:
+    """Return whether a run has too few rows to read values of any number in step."""
+    return len(run) < FEW
+
+
 def evenly(run: Run, counts: Positions | None, octets: int) -> tuple[Positions, Positions]:
     """Advance past items of fixed size; return their number in each row, and where each begins.
 
@@ -48,7 +53,7 @@ def evenly(run: Run, counts: Positions | None, octets: int) -> tuple[Positions, 
 
 
 def walk(
-    run: Run, counts: Positions | None, skip: Callable[[Run], None], until: bytes = b""
+    run: Run, counts: Positions | None, skip: Callable[[Run], object], until: bytes = b""
 ) -> tuple[Positions, Positions]:
     """Advance past the items of each row, one per call of `skip`; return the same as `evenly`.
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from specwire.generated.checksums import compute_checksum
@@ -19,7 +20,6 @@ from specwire.generated.columns.arrow import Mask, Octets, Positions, buffer_of,
 from specwire.generated.columns.building import (
     Column,
     Many,
-    Nulls,
     Numbers,
     Slices,
     Struct,
@@ -27,7 +27,7 @@ from specwire.generated.columns.building import (
     spread,
 )
 from specwire.generated.columns.codings import among, read_fixed, read_varying, uuid_texts
-from specwire.generated.columns.loops import divided, evenly, plain_entries, scan, walk
+from specwire.generated.columns.loops import divided, evenly, is_few, plain_entries, scan, walk
 from specwire.generated.columns.runs import Run, differs, gather, integers, lowered
 from specwire.generated.columns.slots import Enclosed, Records, is_hidden
 from specwire.generated.plan import (
@@ -57,6 +57,8 @@ from specwire.generated.plan import (
 
 WIDEST = 256
 """Largest number of octets of adjacent values that are gathered together."""
+DEEPEST = 4
+"""Largest number of values of one kind inside each other."""
 LARGEST = 1 << 62
 """Limit of a number that counts octets or items."""
 
@@ -74,12 +76,18 @@ class Reader(Visitor):
     """Reader of a body. `columns` has a column for each slot that is not hidden, in order.
 
     `known` is the number of octets at the start whose constants message selection has compared.
+    `depth` is the number of records around the body, and `enclosed` that of values around it which
+    columns hold as octets. In these, texts are checked here, because no column is built from them.
     """
 
-    def __init__(self, run: Run, records: Records, *, known: int = 0) -> None:
+    def __init__(
+        self, run: Run, records: Records, *, known: int = 0, depth: int = 0, enclosed: int = 0
+    ) -> None:
         self.run = run
         self.records = records
         self.known = known
+        self.depth = depth
+        self.enclosed = enclosed
         self.begin = run.at
         """Start of the body, for padding."""
         self.columns: list[Column] = []
@@ -92,7 +100,7 @@ class Reader(Visitor):
     def operation(self, op: Op | Enclosed) -> None:
         """See `Visitor`."""
         if isinstance(op, Enclosed):
-            self.enclosed()
+            self._enclosed(op)
         else:
             super().operation(op)
 
@@ -218,7 +226,12 @@ class Reader(Visitor):
             size = trimmed(run, op, start, size)
         elif op.minimum or op.maximum is not None:
             run.refuse((size < op.minimum) | (size > (LARGEST if op.maximum is None else op.maximum)))
-        self.columns.append(slices(run, op, start, size))
+        column = slices(run, op, start, size)
+        if self.enclosed and isinstance(op, TakeText):
+            _, doubt = column.build(pa.string())
+            if doubt is not None:
+                run.refuse(doubt)
+        self.columns.append(column)
 
     def word(self, op: Word) -> None:
         """See `Visitor`."""
@@ -248,7 +261,9 @@ class Reader(Visitor):
         self.columns.append(self._record(self.run, op.record))
 
     def _record(self, run: Run, record: str) -> Struct:
-        inside = Reader(run, self.records)
+        if self.records.full(self.depth):
+            run.refuse(np.ones(len(run), bool))
+        inside = self._inner(run, depth=self.depth + 1)
         inside.visit(self.records.bodies[record])
         return Struct(len(run), inside.columns)
 
@@ -266,10 +281,20 @@ class Reader(Visitor):
         run.refuse(todo)
         self.columns.append(Struct(len(run), columns))
 
-    def enclosed(self) -> None:
-        """Leave the rows to the row codec: a value of the kind of one around it can be of any depth."""
-        self.run.refuse(np.ones(len(self.run), bool))
-        self.columns.append(Nulls(len(self.run)))
+    def _enclosed(self, op: Enclosed) -> None:
+        """Take the octets of a value; leave few rows and many levels to the row codec."""
+        run, start = self.run, self.run.at
+        if self.enclosed == DEEPEST or is_few(run):
+            run.refuse(np.ones(len(run), bool))
+        else:
+            self._inner(run, enclosed=self.enclosed + 1).visit((op.value,))
+        size = np.where(run.ok, run.at - start, 0)
+        self.columns.append(Slices(run.frames.octets, run.frames.buffer, start, size))
+
+    def _inner(self, run: Run, *, depth: int = 0, enclosed: int = 0) -> Reader:
+        """Return a reader of a body inside this one."""
+        enclosed = enclosed or self.enclosed
+        return Reader(run, self.records, depth=depth or self.depth, enclosed=enclosed)
 
     def optional(self, op: Optional) -> None:
         """See `Visitor`."""
@@ -281,7 +306,7 @@ class Reader(Visitor):
             self.visit(op.body)
             return
         rows = np.flatnonzero(there)
-        inside = Reader(run.part(rows), self.records)
+        inside = self._inner(run.part(rows))
         inside.begin = self.begin[rows]
         inside.slots, inside.given, inside.marks = (_taken(kept, rows) for kept in self._kept())
         inside.visit(op.body)
@@ -303,7 +328,7 @@ class Reader(Visitor):
                 return self.run.left > when.left
             case "octets":
                 return self.run.begins(when.octets, folded=when.folded)
-        values = self.slots[when.slot]
+        values: NDArray[Any] = self.slots[when.slot]
         if when.mask:
             values = values.astype(np.uint64) & np.uint64(when.mask)
         holds = self.run.ok & among(values, when.values)
@@ -357,9 +382,7 @@ class Reader(Visitor):
         elif entries and not op.until and native.KERNELS is not None:
             counts, slots = scan(run, counts, [width for width, _ in entries])
         else:
-            counts, starts = walk(
-                run, counts, lambda part: Reader(part, self.records).visit(op.body), op.until
-            )
+            counts, starts = walk(run, counts, lambda part: self._body(part, op.body), op.until)
         if not op.count and op.minimum:
             run.refuse(counts < op.minimum)
         if run.skim:
@@ -371,7 +394,7 @@ class Reader(Visitor):
             ]
         else:
             items = Run(run.frames, starts, ends[owners])
-            columns = self._items(items, op.body)
+            columns = self._body(items, op.body)
             run.refuse_at(owners[~items.ok])
         if op.pairs in ("first", "last"):
             entry = columns[0]
@@ -380,8 +403,8 @@ class Reader(Visitor):
             run.refuse_at(owners[undivided])
         self.columns.append(Many(counts, Struct(len(owners), columns) if op.pairs else columns[0]))
 
-    def _items(self, items: Run, body: Body) -> list[Column]:
-        inside = Reader(items, self.records)
+    def _body(self, items: Run, body: Body) -> list[Column]:
+        inside = self._inner(items)
         inside.visit(body)
         return inside.columns
 

@@ -55,6 +55,12 @@ class Records:
     """Body of each record, by class, with `Enclosed` where it contains itself."""
     conditions: frozenset[str]
     """Slots of the numbers that decide whether an `Optional` is present, of records and messages."""
+    max_depth: int
+    """As in `Plan`."""
+
+    def full(self, depth: int) -> bool:
+        """Return whether no record may be inside `depth` others."""
+        return 0 < self.max_depth <= depth
 
 
 Fields = Mapping[str, Mapping[str, Field]]
@@ -96,7 +102,8 @@ def records_of(plan: NamedPlan) -> Records:
         for part in message.parts:
             _open(plan, part.body, (), bodies)
     parts = [part.body for message in plan.messages.values() for part in message.parts]
-    return Records(bodies, frozenset(_conditions([*parts, *bodies.values()])))
+    conditions = frozenset(_conditions([*parts, *bodies.values()]))
+    return Records(bodies, conditions, plan.layout.max_depth)
 
 
 def _open(plan: NamedPlan, body: Body, outer: tuple[str, ...], bodies: dict[str, Body]) -> Body:
@@ -111,8 +118,10 @@ def _open(plan: NamedPlan, body: Body, outer: tuple[str, ...], bodies: dict[str,
         for record in records:
             if record not in bodies:
                 bodies[record] = _open(plan, plan.records[record].body, (*outer, record), bodies)
-        inner = isinstance(op, Optional | Loop | Sized | Region | Fixed)
-        found.append(msgspec.structs.replace(op, body=_open(plan, op.body, outer, bodies)) if inner else op)
+        if isinstance(op, Optional | Loop | Sized | Region | Fixed):
+            found.append(msgspec.structs.replace(op, body=_open(plan, op.body, outer, bodies)))
+        else:
+            found.append(op)
     return tuple(found)
 
 

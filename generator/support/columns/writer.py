@@ -21,7 +21,7 @@ from specwire.generated.checksums import compute_checksum
 from specwire.generated.columns.arrow import Mask, Whole, either, starts_of
 from specwire.generated.columns.building import scattered
 from specwire.generated.columns.codings import among, limits, write_column, write_values
-from specwire.generated.columns.enclosed import check_value
+from specwire.generated.columns.enclosed import are_values, check_value
 from specwire.generated.columns.intake import PAIR, elements, field_of, integers_of, plain, there
 from specwire.generated.columns.pieces import (
     Block,
@@ -42,7 +42,7 @@ from specwire.generated.columns.values import (
     write_words,
 )
 from specwire.generated.errors import DecodeError
-from specwire.generated.layout import Coding, Integer
+from specwire.generated.layout import Integer
 from specwire.generated.named_plan import NamedPlan
 from specwire.generated.plan import (
     NAME,
@@ -113,8 +113,8 @@ class Writer(Visitor):
         self.wrong: Mask | None = None
         self.ended: Mask | None = None
         """Elements without an earlier optional value."""
-        self.hidden: dict[str, tuple[int, Coding | Bit]] = {}
-        """Hidden slots whose numbers are not known yet: the component to replace, and the coding."""
+        self.hidden: dict[str, tuple[int, Number | Bit]] = {}
+        """Hidden slots whose numbers are not known yet: the component to replace, and the operation."""
         self.announced: dict[str, Bit] = {}
         """Slots of options whose presence bits announce."""
         self.known: dict[str, tuple[Whole, Mask]] = {}
@@ -159,7 +159,7 @@ class Writer(Visitor):
         if op.bits:
             self._bits(op)
         elif op.counts or op.checks:
-            self.hidden[op.slot] = len(self.components), op.coding
+            self.hidden[op.slot] = len(self.components), op
             self.components.append(bytes(coded_octets(op.coding) or 0))
         else:
             self._value(op.slot, lambda array: write_column(op.coding, array))
@@ -239,23 +239,27 @@ class Writer(Visitor):
 
     def _width(self, begin: int) -> int | Whole:
         """Return the number of octets of the components from `begin` on."""
-        for at, coding in self.hidden.values():
-            if begin <= at and not isinstance(coding, Bit) and coded_octets(coding) is None:
+        for at, op in self.hidden.values():
+            if begin <= at and isinstance(op, Number) and coded_octets(op.coding) is None:
                 self._all_wrong()
         return total_width(self.components[begin:])
+
+    def _absent(self, slot: str) -> int:
+        """Return the number of a hidden slot if what it counts is absent."""
+        return self.hidden[slot][1].plus if slot in self.hidden else 0
 
     def _counted(self, slot: str, number: int | Whole) -> None:
         """Write the number of a hidden slot."""
         if slot not in self.hidden:
             self._all_wrong()
             return
-        at, coding = self.hidden[slot]
+        at, op = self.hidden[slot]
         numbers = np.full(self.count, number) if isinstance(number, int) else number
-        if isinstance(coding, Bit):
+        if isinstance(op, Bit):
             self._set(slot, numbers)
             return
         del self.hidden[slot]
-        components, wrong = write_values(coding, numbers)
+        components, wrong = write_values(op.coding, numbers)
         self.components[at] = components[0] if len(components) == 1 else joined(components, self.count)
         self.wrong = either(self.wrong, wrong)
 
@@ -266,6 +270,8 @@ class Writer(Visitor):
         self._value(op.slot, lambda array: self._record(op.record, array))
 
     def _record(self, record: str, array: pa.Array[Any]) -> Written:
+        if self.scope.records.full(self.depth):
+            return (), np.ones(len(array), np.bool_)
         return self.scope.struct(record, self.scope.records.bodies[record], array, self.depth + 1)
 
     def operation(self, op: Op | Enclosed) -> None:
@@ -277,13 +283,18 @@ class Writer(Visitor):
 
     def _enclosed(self, op: Enclosed, array: pa.Array[Any]) -> Written:
         """Return octets of values; those that are not exactly one value each are wrong."""
-        wrong = np.zeros(len(array), np.bool_)
-        for number, octets in enumerate(array.to_pylist()):
+        scope, pieces = self.scope, pieces_of(array)
+        wrong = np.ones(len(array), np.bool_)
+        if not scope.strict:
+            wrong = ~are_values(scope.records, op, pieces, self.depth)
+        for number in np.flatnonzero(wrong).tolist():
+            octets = pieces.data[pieces.offsets[number] : pieces.offsets[number + 1]].tobytes()
             try:
-                check_value(self.scope.plan, op, octets, self.depth, strict=self.scope.strict)
+                check_value(scope.plan, op, octets, self.depth, strict=scope.strict)
             except DecodeError:
-                wrong[number] = True
-        return (pieces_of(array),), wrong
+                continue
+            wrong[number] = False
+        return (pieces,), wrong
 
     def choose(self, op: Choose) -> None:
         """See `Visitor`. An element is the record whose column is not null."""
@@ -308,7 +319,7 @@ class Writer(Visitor):
         wrong."""
         now = self._present(op)
         for bit in [bit for bit in self.announced.values() if bit.announces == op.slot]:
-            self._set(bit.slot, now)
+            self._set(bit.slot, now.view(np.uint8))
         inside = _OptionWriter(self, now)
         inside.visit(op.body)
         components, wrong = spread(inside.finish(), now)
@@ -331,7 +342,7 @@ class Writer(Visitor):
         now = there(array)
         if op.boolean:
             self.wrong = either(self.wrong, ~now)
-            return self._numbers(op.slot, 0, 1)[0] == 1
+            return np.asarray(self._numbers(op.slot, 0, 1)[0] == 1, np.bool_)
         for slot in op.others:
             self.wrong = either(self.wrong, there(plain(self.columns(slot))) != now)
         return now
@@ -428,9 +439,9 @@ class Writer(Visitor):
             compute_checksum(op.algorithm, bytes(view[starts[row] : starts[row + 1]]))
             for row in range(self.count)
         ]
-        at, coding = self.hidden.pop(op.slot)
-        assert not isinstance(coding, Bit)
-        components, wrong = write_values(coding, np.array(found, np.uint64))
+        at, number = self.hidden.pop(op.slot)
+        assert isinstance(number, Number)
+        components, wrong = write_values(number.coding, np.array(found, np.uint64))
         (self.components[at],) = components
         self.wrong = either(self.wrong, wrong)
 
@@ -450,10 +461,12 @@ class _OptionWriter(Writer):
         if slot in self.hidden:
             super()._counted(slot, number)
             return
-        numbers = np.full(self.count, number) if isinstance(number, int) else number
-        self.outer._counted(slot, scattered(numbers, np.flatnonzero(self.now), len(self.now)))
-        # The row codec writes the number of an option that is absent.
-        self.outer.wrong = either(self.outer.wrong, ~self.now)
+        numbers = np.full(len(self.now), self._absent(slot))
+        numbers[self.now] = number
+        self.outer._counted(slot, numbers)
+
+    def _absent(self, slot: str) -> int:
+        return self.outer._absent(slot)
 
 
 class _PairWriter(Writer):
