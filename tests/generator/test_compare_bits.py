@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from specwire.generator import ir
 from specwire.generator.compare import compare
 from specwire.generator.compare.comparison import Change, Verdict
+from tests.examples import examples
 from tests.generator.editions import field, message, protocol, record
 
 YES, DEPENDS, NO = Verdict.YES, Verdict.DEPENDS, Verdict.NO
@@ -112,6 +115,61 @@ def test_bits_that_another_field_had() -> None:
     old = octet(code=bits(4, 4), kind=bits(0, 4))
     new = octet(code=bits(4, 4), kind=bits(1, 3), more=bits(0, 1))
     assert between(old, new) == [("resized", "kind", NO, NO), ("added", "more", NO, NO)]
+
+
+@st.composite
+def octets_of_bits(draw: st.DrawFn) -> tuple[ir.Field, ...]:
+    """An octet of one to four fields with different names."""
+    cuts = sorted(draw(st.sets(st.integers(1, 7), max_size=3)), reverse=True)
+    names = draw(st.permutations(("alpha", "beta", "gamma", "delta")))
+    fields: list[ir.Field] = []
+    for name, above, shift in zip(names, (8, *cuts), (*cuts, 0), strict=False):
+        top = 2 ** (above - shift) - 1
+        plain = bits(shift, above - shift)
+        fixed = msgspec.structs.replace(plain, constant=draw(st.sampled_from((0, top))))
+        listed = msgspec.structs.replace(plain, values=draw(st.sampled_from(((0,), (0, top), (top,)))))
+        spare = msgspec.structs.replace(plain, spare=True)
+        fields.append(field(name, draw(st.sampled_from((plain, fixed, listed, spare)))))
+    return tuple(fields)
+
+
+def part_of(octet: int, type: ir.Type) -> int:
+    assert isinstance(type, ir.BitType)
+    return octet >> type.shift & (2**type.width - 1)
+
+
+def is_allowed(octet: int, fields: tuple[ir.Field, ...], *, written: bool) -> bool:
+    """Return whether an octet has allowed values of all fields; a writer writes 0 into spare bits."""
+    for one in fields:
+        assert isinstance(one.type, ir.BitType)
+        value, type = part_of(octet, one.type), one.type
+        allowed = (type.constant,) if type.constant is not None else type.values
+        if (allowed and value not in allowed) or (written and type.spare and value):
+            return False
+    return True
+
+
+@settings(max_examples=examples(400), deadline=None)
+@given(octets_of_bits(), octets_of_bits())
+def test_verdicts_hold_for_every_octet(writer: tuple[ir.Field, ...], reader: tuple[ir.Field, ...]) -> None:
+    """What can be read is read with the same values of the same names, and what never can be is never read."""
+    old, new = (protocol(message("demo", 1, *fields)) for fields in (reader, writer))
+    verdict = compare(old, new).old_reads_new
+    written = [octet for octet in range(256) if is_allowed(octet, writer, written=True)]
+    types = {one.name: one.type for one in reader}
+    shared = [(one.type, types[one.name]) for one in writer if one.name in types and not is_spare(one, types)]
+    fine = [
+        is_allowed(octet, reader, written=False)
+        and all(part_of(octet, one) == part_of(octet, other) for one, other in shared)
+        for octet in written
+    ]
+    assert verdict is not YES or all(fine)
+    assert verdict is not DEPENDS or any(fine)
+
+
+def is_spare(field: ir.Field, types: dict[str, ir.Type]) -> bool:
+    """Return whether the field has no value in one of the editions."""
+    return any(isinstance(type, ir.BitType) and type.spare for type in (field.type, types[field.name]))
 
 
 def optional(name: str, condition: ir.Option | None, type: ir.Type = U8) -> ir.Field:

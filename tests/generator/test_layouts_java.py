@@ -27,6 +27,7 @@ from tests.generated.java_rows import Frames, Job, compile_decoders, decoded, wa
 from tests.generator import layouts
 from tests.generator.test_layouts import generated
 from tests.generator.test_values import Values
+from tests.generator.value_cases import CASES
 
 PROTOCOLS = max(2, examples(5))
 MESSAGES = 6
@@ -58,7 +59,7 @@ def test_java_reads_what_the_codec_reads() -> None:
     sources: list[Path] = []
 
     @ONCE
-    @given(several(layouts.protocols), several(layouts.valued()), st.data())
+    @given(several(layouts.protocols), several(st.one_of(layouts.valued(), layouts.more)), st.data())
     def draw(drawn: list[ir.Protocol], valued: list[ir.Protocol], data: st.DataObject) -> None:
         for protocol in (*drawn, *valued):
             number = len(sources)
@@ -83,6 +84,40 @@ def test_java_reads_what_the_codec_reads() -> None:
     assert len(sources) >= 4 * PROTOCOLS
     for (name, _, given_frames), own, other in zip(jobs, found, wanted, strict=True):
         assert own == other, (name, given_frames)
+
+
+@pytest.mark.slow
+def test_java_reads_the_cases() -> None:
+    """Messages derived by hand, and frames that are no message."""
+    jobs: list[Job] = []
+    wanted: list[object] = []
+    sources: list[Path] = []
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.dont_write_bytecode", True)
+        for number, case in enumerate(CASES):
+            named = msgspec.structs.replace(case.protocol, name=f"demo{number}")
+            sources.append(write(Path(folder), named))
+            rows = [frames for _, frames in case.good] + [frames for frames, _ in (*case.also, *case.refused)]
+            with generated(Path(folder, "packages"), named) as module:
+                wanted.extend(wanted_rows(module, rows))
+            jobs.extend((named.name, None, frames) for frames in rows)
+        classes = compile_decoders(sources, Path(folder, "classes"))
+        _, found = decoded(classes, jobs)
+    for job, own, other in zip(jobs, found, wanted, strict=True):
+        assert own == other, job
+
+
+@pytest.mark.slow
+def test_java_needs_little_stack_for_values_inside_each_other() -> None:
+    """As many as are ever allowed are read; more are refused where the first of them begins."""
+    (reply,) = (case for case in CASES if case.name == "reply")
+    named = msgspec.structs.replace(reply.protocol, name="demo", max_depth=256)
+    deep = [[b"*1\r\n" * 255 + b"*0\r\n"], [b"*1\r\n" * 100_000]]
+    with tempfile.TemporaryDirectory() as folder:
+        classes = compile_decoders([write(Path(folder), named)], Path(folder, "classes"))
+        _, (good, bad) = decoded(classes, [("demo", None, frames) for frames in deep])
+    assert good["_error"] is None
+    assert (bad["_error"]["kind"], bad["_error"]["offset"]) == ("limit", 1024)
 
 
 def several(drawn: st.SearchStrategy[ir.Protocol]) -> st.SearchStrategy[list[ir.Protocol]]:

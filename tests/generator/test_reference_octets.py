@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import fromstring
 
+import msgspec
 import pytest
 
 from specwire.generator import ir
-from specwire.generator.emit.reference.boxes import Box, Group, boxes_of, fixed_octets, hex_text, run_of
+from specwire.generator.emit.reference.boxes import (
+    Box,
+    Group,
+    boxes_of,
+    condition_text,
+    fixed_octets,
+    hex_text,
+    run_of,
+)
 from specwire.generator.emit.reference.octets import draw_frame, plan_frame
 from specwire.generator.emit.reference.wording import octets_words, type_words
 from tests.generator.reference_pages import compilation, drawings, page_of
@@ -125,6 +134,13 @@ TYPES: list[tuple[ir.Type, int | None, str]] = [
     (ir.PairsType(1, TEXT, None, "first"), None, "1 + count · (1 + length)"),
     (POINT, 4, "4"),
     (ir.UnionType("either", (POINT, NOTE), ("", "4e")), None, "(4 or (2 + length))"),
+    (ir.BitType(2, 11, 4), 2, "4 bits"),
+    (ir.CounterType(ir.BitType(1, 0, 1), ("body",)), 1, "1 bit"),
+    (ir.EnclosingType("either"), None, "either again"),
+    (ir.TextType(ir.Length("run", 1, among="6162")), None, "1 or more allowed characters"),
+    (ir.ListType(0, ir.IntegerType(1), until="ff", before="01", after="fe"), None, "many · (3)"),
+    (ir.PairsType(1, TEXT, TEXT, between="3d"), None, "1 + count · (3 + length + length)"),
+    (ir.KeywordType(("yes", "noo"), folded=True), 3, "3"),
 ]
 
 
@@ -146,6 +162,39 @@ def test_optional_fields_have_no_fixed_size() -> None:
     plan = plan_frame(run)
     assert [piece.box.label for piece in plan.pieces] == ["a"]
     assert [offset for offset, _ in plan.rows] == [1]
+
+
+def test_bits_share_the_octets_of_their_integer() -> None:
+    """DNS: after two octets of id, the bits of two more, 20 pixels each; the last octet begins a row."""
+    run = (
+        field("first", ir.IntegerType(1)), field("id", ir.IntegerType(2)),
+        field("qr", ir.BitType(2, 15, 1, boolean=True)), field("opcode", ir.BitType(2, 11, 4)),
+        field("middle", ir.BitType(2, 4, 7, spare=True)), field("rcode", ir.BitType(2, 0, 4)),
+        field("last", ir.IntegerType(1)),
+    )  # fmt: skip
+    assert fixed_octets(run_of(run)) == 6
+    assert [(piece.offset, piece.octets) for piece in plan_frame(run).pieces][-3:] == [(3, 1), (4, 1), (5, 1)]
+    cells = [
+        rect for rect in fromstring(draw_frame(run, "test")).iter("rect") if "box" in rect.get("class", "")
+    ]
+    assert [(cell.get("class"), cell.get("width")) for cell in cells] == [
+        ("box value", "20"), ("box value", "80"), ("box padding", "60"),
+        ("box padding", "80"), ("box value", "80"),
+    ]  # fmt: skip
+
+
+def test_fields_of_an_option_are_drawn_together_under_their_condition() -> None:
+    option = ir.Option("number", 1, field="flags", mask=0x80, values=(0x80,))
+    inside = tuple(
+        msgspec.structs.replace(field(name, ir.IntegerType(2)), option=option) for name in ("one", "two")
+    )
+    plan = plan_frame((field("flags", ir.IntegerType(1)), *inside, field("rest", ir.JsonType())))
+    boxes = (Box("one", 2), Box("two", 2))
+    assert plan.rows[0] == (1, (Group("", boxes, "(if flags & 0x80 is 0x80)"),))
+    assert [offset for offset, _ in plan.rows] == [1, None]
+    colon = ir.Option("octets", octets="3a", folded=True)
+    assert condition_text(colon) == "if the next octets are “:”, in either case"
+    assert condition_text(ir.Option("left", left=2)) == "if more than 2 octets are left"
 
 
 def test_records_of_fixed_size_stay_in_the_grid() -> None:

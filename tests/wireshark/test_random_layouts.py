@@ -72,7 +72,7 @@ def test_a_dissector_says_what_the_codec_says(drawn: list[ir.Protocol], data: st
 @NEEDS_TSHARK
 @pytest.mark.slow
 @ONCE
-@given(st.lists(layouts.valued(), min_size=PROTOCOLS, max_size=PROTOCOLS), st.data())
+@given(st.lists(st.one_of(layouts.valued(), layouts.more), min_size=PROTOCOLS, max_size=PROTOCOLS), st.data())
 def test_values_of_every_kind(drawn: list[ir.Protocol], data: st.DataObject) -> None:
     assume(has_records(drawn))
     with dissected(drawn, "codec") as (modules, check):

@@ -88,17 +88,20 @@ def _value(type: ir.Type, protocol: ir.Protocol) -> str:
             return json.dumps(options[0])
         case ir.OctetsType(length=ir.Length(kind="fixed", octets=octets)):
             return f"bytes({octets})"
-        case ir.OctetsType(minimum=minimum):
-            return 'b"octets"' if minimum <= 6 else f"bytes({minimum})"
+        case ir.OctetsType(minimum=minimum, maximum=maximum):
+            fits = minimum <= 6 and (maximum is None or maximum >= 6)
+            return 'b"octets"' if fits else f"bytes({minimum})"
         case ir.JsonType():
             return "'{}'"
         case ir.ListType(element=element, minimum=0) if _repeats(element):
             return "()"
         case ir.ListType(element=element, minimum=minimum):
             return f"({_value(element, protocol)},){f' * {minimum}' if minimum > 1 else ''}"
-        case ir.PairsType(value=value):
+        case ir.PairsType(name=name, value=value):
             text = '"value"' if value is None else _value(value, protocol)
-            return f'(("name", {text}),)'
+            limited = name.length.kind in ("fixed", "run")
+            first = _value(name, protocol) if limited else '"name"'
+            return f"(({first}, {text}),)"
         case ir.RecordType():
             return _record(type, protocol)
         case ir.UnionType(options=options):
