@@ -320,7 +320,7 @@ def test_values_too_deep(tmp_path: Path) -> None:
     deep = b"*1\r\n" * 63 + b":1\r\n"
     assert read(lengths(layout)(), [deep]) == ([deep], None)
     stream = lengths(layout, 10**6)()
-    assert stream.feed(b"*1\r\n" * 100_000)[0] == b"*1\r\n" * 64 + b"*"
+    assert stream.feed(b"*1\r\n" * 1000)[0] == b"*1\r\n" * 64 + b"*"
 
 
 def test_tokens_up_to_the_end_of_a_line(tmp_path: Path) -> None:
@@ -484,6 +484,7 @@ stats-all = %s"stAA" CRLF
         assert read_in_any_chunks(module.StreamDecoder, octets) == (messages, None)
 
 
+TARGETS = ("package", "strategies")
 ENDING = layouts.valued().filter(lambda protocol: any(find_fault([one]) is None for one in protocol.messages))
 
 
@@ -494,7 +495,7 @@ def test_random_layouts(protocol: ir.Protocol, data: st.DataObject) -> None:
     ending = tuple(one for one in protocol.messages if find_fault([one]) is None)
     protocol = msgspec.structs.replace(protocol, messages=ending, stream=ir.UnitStream())
     chance = Random(data.draw(st.integers(0, 2**32)))
-    with TemporaryDirectory() as folder, generated(Path(folder), protocol) as module:
+    with TemporaryDirectory() as folder, generated(Path(folder), protocol, TARGETS) as module:
         messages = [
             message
             for message in data.draw(st.lists(strategies.messages(module), min_size=1, max_size=5))
