@@ -32,6 +32,7 @@ from specwire.generator.passes.streams import find_fault
 from tests.examples import examples
 from tests.generated import strategies
 from tests.generated.agreement import mutated
+from tests.generated.test_linear import assert_linear
 from tests.generator import layouts
 from tests.generator.compiling import compiled
 from tests.generator.test_layouts import generated
@@ -226,6 +227,22 @@ def test_a_long_line_is_searched_once(tmp_path: Path) -> None:
         assert decoder.feed(line[-1:]) == [store.Take(key="a" * 200_000)]
 
 
+def test_work_is_linear(tmp_path: Path) -> None:
+    """Octet by octet: what was measured is not measured again."""
+    tokens, values = measured(tmp_path, TOKENS, ""), measured(tmp_path, RESP, RESP_PROFILE)
+
+    def lines(size: int) -> Callable[[], object]:
+        octets = b"get" + b" a" * size + b"\r\n"
+        return lambda: read(lengths(tokens)(), each_octet(octets))
+
+    def arrays(size: int) -> Callable[[], object]:
+        octets = b"*%d\r\n" % size + b"*2\r\n:1\r\n+a\r\n" * size
+        return lambda: read(lengths(values, 10_000)(), each_octet(octets))
+
+    assert_linear(lines, 30)
+    assert_linear(arrays, 10)
+
+
 LITTLE = """
 session = *( batch / note )
 batch = %xB0 number *item
@@ -323,15 +340,17 @@ def test_values_too_deep(tmp_path: Path) -> None:
     assert stream.feed(b"*1\r\n" * 1000)[0] == b"*1\r\n" * 64 + b"*"
 
 
-def test_tokens_up_to_the_end_of_a_line(tmp_path: Path) -> None:
-    """Letters of quoted words are of either case."""
-    grammar = """
+TOKENS = """
 session = *( get / touch )
 get = "get " key *( SP key ) CRLF
 touch = "touch " key [ " noreply" ] CRLF
 key = 1*%x21-7E
 """
-    layout = measured(tmp_path, grammar, "")
+
+
+def test_tokens_up_to_the_end_of_a_line(tmp_path: Path) -> None:
+    """Letters of quoted words are of either case."""
+    layout = measured(tmp_path, TOKENS, "")
     messages = [b"get a bc\r\n", b"GET d\r\n", b"touch k noreply\r\n", b"Touch kl\r\n"]
     assert read_in_any_chunks(lengths(layout), b"".join(messages)) == (messages, None)
     # The decoder refuses the octets up to the first that is wrong.
