@@ -9,6 +9,7 @@ from __future__ import annotations
 import runpy
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -86,7 +87,7 @@ def read_in_any_chunks(
     for others, other in results:
         assert others == messages
         assert (other and other.attributes()) == (error and error.attributes())
-    return messages, error and error.attributes()
+    return messages, error.attributes() if error else None
 
 
 def assert_fault(error: dict[str, Any] | None, **expected: Any) -> None:
@@ -129,10 +130,7 @@ def test_a_varint_counts_the_rest(tmp_path: Path) -> None:
 def test_faults_where_a_varint_counts(tmp_path: Path) -> None:
     with package(tmp_path, MQTT, MQTT_PROFILE) as mqtt:
         ping, good = b"\xc0\x00", [mqtt.Ping()]
-
-        def short() -> MessageStream[Any]:
-            return mqtt.StreamDecoder(max_octets=100)
-
+        short = partial(mqtt.StreamDecoder, max_octets=100)
         found, error = read_in_any_chunks(short, ping + b"\xd0\x00")
         assert found == good
         assert_fault(error, kind="tag", frame=0, offset=0, found="0xd0")
@@ -189,10 +187,7 @@ def test_lines_and_a_value_that_digits_count(tmp_path: Path) -> None:
 def test_faults_of_lines(tmp_path: Path) -> None:
     with package(tmp_path, STORE, STORE_PROFILE) as store:
         line, good = b"take a\r\n", [store.Take(key="a")]
-
-        def short() -> MessageStream[Any]:
-            return store.StreamDecoder(max_octets=40)
-
+        short = partial(store.StreamDecoder, max_octets=40)
         found, error = read_in_any_chunks(short, line + b"give b\r\n")
         assert found == good
         assert_fault(error, message_name=None, kind="tag", offset=0)
@@ -277,10 +272,7 @@ def test_little_endian_numbers(tmp_path: Path) -> None:
         ))  # fmt: skip
         assert b"".join(map(little.frame, messages)) == octets
         assert read_in_any_chunks(little.StreamDecoder, octets) == (messages, None)
-
-        def short() -> MessageStream[Any]:
-            return little.StreamDecoder(max_octets=50)
-
+        short = partial(little.StreamDecoder, max_octets=50)
         # The third item is of no kind.
         _, error = read_in_any_chunks(short, octets[:3] + b"\x02\x00\x01\x00\x02\x03")
         assert_fault(error, message_name="batch", field="item[1]", kind="tag", offset=8, found="0x03")
@@ -457,9 +449,9 @@ def test_only_the_sender_tells_messages_apart(octets: str, more: str, tmp_path: 
             decoder = module.StreamDecoder(sender=sender)
             assert decoder.feed(b"\x02hi\x00\x03") == [kind(text="hi"), kind(text="")]
             assert decoder.feed(b"you") == [kind(text="you")]
-        for sender in (None, "X"):
+        for unknown in (None, "X"):
             with pytest.raises(DecodeError) as caught:
-                module.StreamDecoder(sender=sender).feed(b"\x02hi")
+                module.StreamDecoder(sender=unknown).feed(b"\x02hi")
             assert (caught.value.kind, caught.value.offset) == ("tag", 0)
             assert caught.value.expected == "a sender: C for Request or S for Reply"
 
