@@ -143,11 +143,13 @@ LAYOUTS = (
     Code(
         "E420",
         "Messages without an end on a stream",
-        "On a byte stream of whole messages, each message must have a length field or a fixed size.",
+        "On a byte stream of whole messages, each message must say where it ends: by a length or count, a "
+        "terminator, or a fixed size. The octets after it must not be needed to find its end, nor to distinguish it "
+        "from other messages.",
         "A = %x01 x\nx = *OCTET\n",
-        "A = %x01 x\nx = 2OCTET\n",
+        "A = %x01 size x\nsize = 2OCTET\nx = *OCTET\n",
         _DEMO + "[stream]\nunits = true\n",
-        _DEMO,
+        _DEMO + '[stream]\nunits = true\n[types.size]\norder = "little"\n',
     ),
     Code(
         "E421",

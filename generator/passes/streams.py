@@ -156,7 +156,7 @@ def _fault_at_beginning(messages: Sequence[ir.Message]) -> Fault | None:
                 continue
             if (first.whole or early) and fits(first.octets, other.octets):
                 reason = f"'{other.message.rule}' may begin like '{first.message.rule}'"
-                return reason, "begin each message with a constant of its own"
+                return reason, "begin each message with another constant"
     return None
 
 

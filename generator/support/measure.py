@@ -75,7 +75,7 @@ class Measure(ops.Visitor):
     """Measurement of the messages on one stream, one after the other.
 
     Args:
-        layout: layout of the protocol. Each message has one frame.
+        layout: layout of the protocol. Each message has one frame, and no value extends to its end.
         max_octets: longest message.
         fault: creates the error for a message that is longer.
         sender: role that sends the messages, if known.
@@ -276,10 +276,6 @@ class Measure(ops.Visitor):
         if number < plus:
             raise _Refused(self._at)
         return number - plus, at
-
-    def word(self, op: ops.Word) -> None:
-        """A word fills its frame, so no message on a stream has one."""
-        raise TypeError("a word up to the end of its frame has no end on a stream")
 
     def pad(self, op: ops.Pad) -> None:
         """Skip octets without meaning."""
