@@ -91,6 +91,12 @@ def replace_files(
     return [*wrong, *strays, *(others or {})]
 
 
+def changed_paths(folder: Path, files: Mapping[str, str], *, stale: Callable[[Path], bool]) -> list[Path]:
+    """Return the paths that `replace_files` would change."""
+    wrong = [folder / name for name, text in files.items() if not _holds(folder / name, text)]
+    return [*wrong, *_strays(folder, files, stale)]
+
+
 def write_together(files: Mapping[Path, bytes], removed: Iterable[Path] = ()) -> None:
     """Replace `files` in their order, then remove `removed`: all of them, or none after an error.
 

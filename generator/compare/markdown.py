@@ -1,0 +1,82 @@
+"""Comparisons as Markdown: a section for a changelog, and a comment for a pull request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from specwire.generator import ir
+from specwire.generator.compare.comparison import Change, Comparison, Verdict
+from specwire.generator.compare.impact import Action, Impact
+
+MOST_REASONS = 3
+"""Maximum number of reasons of one action that are given; the others are counted."""
+_VERBS = {Verdict.NO: "cannot read", Verdict.DEPENDS: "reads only under conditions"}
+
+
+def write_section(comparison: Comparison, impact: Impact, protocol: ir.Protocol) -> str:
+    """Return a section of level 3: what changed, who must act, which tables change, what to do."""
+    old, new = (_plain(edition.edition) for edition in (comparison.old, comparison.new))
+    editions = new if old == new else f"{old} to {new}"
+    lines = [f"### {_plain(protocol.title)}: {editions} ({comparison.verdict})", ""]
+    if not comparison.changes:
+        return "\n".join([*lines, "Nothing changes for peers and tables.", ""])
+    lines += [*map(_change, comparison.changes), ""]
+    if impact.actions:
+        lines += ["Who must act:", "", *(line for action in impact.actions for line in _action(action)), ""]
+    if impact.tables:
+        lines += ["Tables:", ""]
+        lines += [f"- {_code(one.table)}: {one.effect}: {_plain(one.why)}." for one in impact.tables]
+        lines += [""]
+    return "\n".join([*lines, advice(comparison), ""])
+
+
+def advice(comparison: Comparison) -> str:
+    """Return one sentence about what to do, from the verdicts of both directions."""
+    match comparison.old_reads_new, comparison.new_reads_old:
+        case Verdict.YES, Verdict.YES:
+            return "Old and new peers can run side by side."
+        case (Verdict.NO, _) | (_, Verdict.NO):
+            return "Old and new peers cannot run side by side: update them together, or keep both packages."
+        case _, Verdict.YES:
+            return "Update the readers named above first: updated ones read old and new peers."
+        case Verdict.YES, _:
+            return "Update the writers named above first: readers that are not updated read them."
+    return "Old and new peers can run side by side where they meet the conditions above."
+
+
+def write_comment(sections: Sequence[str], heading: str) -> str:
+    """Return a comment for a pull request: a heading, then the sections."""
+    return "\n".join([f"## {_plain(heading)}", "", *sections])
+
+
+def _change(change: Change) -> str:
+    subject = f"{change.subject} {_code(change.name)} {change.kind}"
+    where = "" if change.group == change.name else f"{_code(change.group)}: "
+    match change.old, change.new:
+        case None, None:
+            return f"- {where}{subject}."
+        case None, new:
+            return f"- {where}{subject}: {_code(new)}."
+        case old, None:
+            return f"- {where}{subject}: was {_code(old)}."
+        case old, new:
+            return f"- {where}{subject}: was {_code(old)}, is {_code(new)}."
+
+
+def _action(action: Action) -> Iterator[str]:
+    subjects = ", ".join(map(_code, action.subjects))
+    who = f"{action.reader_edition} {_plain(action.reader)}"
+    yield f"- The {who} {_VERBS[action.verdict]} {subjects} of the {action.writer_edition} {_plain(action.writer)}:"
+    yield from (f"    - {_plain(why)}" for why in action.why[:MOST_REASONS])
+    if len(action.why) > MOST_REASONS:
+        yield f"    - and {len(action.why) - MOST_REASONS} more reasons"
+
+
+def _code(text: str) -> str:
+    return f"`{' '.join(text.replace('`', chr(39)).split())}`"
+
+
+def _plain(text: str) -> str:
+    """Return the text without a meaning in Markdown or HTML."""
+    return re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", " ".join(text.split()))
