@@ -15,10 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from specwire.generator import ir
-from specwire.generator.compare import compare
-from specwire.generator.compare.comparison import Comparison
-from specwire.generator.compare.impact import Impact, assess
+from specwire.generator.compare.impact import EditionChange, compare_editions
 from specwire.generator.diagnostics import Diagnostics, SpecError
 from specwire.generator.documents.editions import compile_in, imported_beside, without_stale_errata
 from specwire.generator.documents.importing import Imported, document_facts, import_document
@@ -29,16 +26,6 @@ from specwire.generator.pipeline import Compilation, compile_protocol
 from specwire.generator.profile.reader import load_profile
 from specwire.generator.profile.tables import LoadedProfile
 from specwire.generator.targets import choose_targets
-
-
-@dataclass(frozen=True, slots=True)
-class EditionChange:
-    """A protocol before and after the update, with the comparison and its consequences."""
-
-    old: ir.Protocol
-    new: ir.Protocol
-    comparison: Comparison
-    impact: Impact
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +112,7 @@ def prepare_update(
             for place, original in zip(places, folders, strict=True)
         ]
     written = [new[0], *(one for one in new[1:] if (packages / one.protocol.name).is_dir())]
-    changes = tuple(_change(*pair) for pair in zip(old, new, strict=True))
+    changes = tuple(compare_editions(a.protocol, b.protocol) for a, b in zip(old, new, strict=True))
     return Update(folder, packages, imported, changes, _package_files(written, packages))
 
 
@@ -169,12 +156,6 @@ def _extending(folder: Path) -> list[Path]:
         for place, loaded in _profiles(folder.parent)
         if name in {level.folder.name for level in loaded.levels} and place.name != name
     ]
-
-
-def _change(old: Compilation, new: Compilation) -> EditionChange:
-    comparison = compare(old.protocol, new.protocol)
-    impact = assess(comparison, old.protocol, new.protocol)
-    return EditionChange(old.protocol, new.protocol, comparison, impact)
 
 
 def _package_files(compilations: Iterable[Compilation], packages: Path) -> dict[str, str]:

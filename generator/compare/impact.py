@@ -1,18 +1,20 @@
 """Consequences of a comparison: who must act, and which tables change.
 
 A change belongs to a message, or to everything that peers exchange (flags, dialogs, sockets). The
-roles that send a message, in the edition of the writer, are its writers; the other roles are its
-readers. Changes that the reader reads in any case need no action.
+roles that send a message, in the edition of the writer, are its writers; the other roles of the
+dialog are its readers. Changes that the reader reads in any case need no action.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
 
 from specwire.generator import ir
+from specwire.generator.compare import compare
 from specwire.generator.compare.comparison import (
     NOT_STORED,
     Change,
@@ -65,10 +67,30 @@ class Impact(msgspec.Struct, frozen=True):
         return bool(self.actions) or any(table.effect is Effect.REWRITE for table in self.tables)
 
 
-def assess(comparison: Comparison, old: ir.Protocol, new: ir.Protocol) -> Impact:
-    """Return the consequences of a comparison of `old` and `new`."""
-    messages = _Messages(Context(old, new))
-    return Impact(tuple(_actions(comparison, messages)), tuple(_tables(comparison, messages)))
+@dataclass(frozen=True, slots=True)
+class EditionChange:
+    """Two editions of a protocol, with their comparison and its consequences."""
+
+    old: ir.Protocol
+    new: ir.Protocol
+    comparison: Comparison
+    impact: Impact
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolChange:
+    """A protocol that differs from a commit; `change` is None if it was added or removed."""
+
+    name: str
+    status: Literal["changed", "added", "removed"]
+    change: EditionChange | None = None
+
+
+def compare_editions(old: ir.Protocol, new: ir.Protocol) -> EditionChange:
+    """Return what changed between two editions, and what follows from it."""
+    comparison, messages = compare(old, new), _Messages(Context(old, new))
+    impact = Impact(tuple(_actions(comparison, messages)), tuple(_tables(comparison, messages)))
+    return EditionChange(old, new, comparison, impact)
 
 
 class _Messages:
@@ -85,18 +107,28 @@ class _Messages:
     def directions(self, group: str, writer: Age) -> Iterator[tuple[str, str]]:
         """Yield the roles that write and read what belongs to `group`, by name."""
         protocol, side = (self.old, 0) if writer == "old" else (self.new, 1)
-        roles = {role.letter: role.name or role.letter for role in protocol.roles}
-        found = [pair[side] for pair in self._pairs.get(group, ())]
-        senders = {letter for message in found if message for letter in message.senders}
-        if not senders or len(roles) < 2:
-            yield PEER, PEER
-        for letter in (letter for letter in roles if letter in senders and len(roles) > 1):
-            yield from ((roles[letter], name) for other, name in roles.items() if other != letter)
+        names = {role.letter: role.name or role.letter for role in protocol.roles}
+        messages = [pair[side] for pair in self._pairs.get(group, ())]
+        found = {
+            (names[sender], names[reader]): None
+            for message in messages
+            if message
+            for sender in message.senders
+            for reader in _other_roles(message, sender, protocol)
+        }
+        yield from found or [(PEER, PEER)]
 
     def tables(self, group: str) -> list[str]:
         """Return the classes of the messages of `group`, or the group itself."""
         pairs = self._pairs.get(group, ())
         return [message.class_name for old, new in pairs if (message := new or old)] or [group]
+
+
+def _other_roles(message: ir.Message, sender: str, protocol: ir.Protocol) -> list[str]:
+    """Return the other roles of the dialogs in which `sender` sends the message."""
+    label = f"{sender}:{message.class_name}"
+    roles = (role for dialog in protocol.dialogs if label in dialog.labels for role in dialog.roles)
+    return [role for role in dict.fromkeys(roles) if role != sender]
 
 
 def _actions(comparison: Comparison, messages: _Messages) -> Iterator[Action]:

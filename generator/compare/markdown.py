@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from specwire.generator import ir
 from specwire.generator.compare.comparison import Change, Comparison, Verdict
-from specwire.generator.compare.impact import Action, Impact
+from specwire.generator.compare.impact import Action, EditionChange, ProtocolChange
 
 MOST_REASONS = 3
 """Maximum number of reasons of one action that are given; the others are counted."""
 _VERBS = {Verdict.NO: "cannot read", Verdict.DEPENDS: "reads only under conditions"}
 
 
-def write_section(comparison: Comparison, impact: Impact, protocol: ir.Protocol) -> str:
+def write_section(change: EditionChange) -> str:
     """Return a section of level 3: what changed, who must act, which tables change, what to do."""
+    comparison, impact = change.comparison, change.impact
     old, new = (_plain(edition.edition) for edition in (comparison.old, comparison.new))
     editions = new if old == new else f"{old} to {new}"
-    lines = [f"### {_plain(protocol.title)}: {editions} ({comparison.verdict})", ""]
+    lines = [f"### {_plain(change.new.title)}: {editions} ({comparison.verdict})", ""]
     if not comparison.changes:
         return "\n".join([*lines, "Nothing changes for peers and tables.", ""])
     lines += [*map(_change, comparison.changes), ""]
@@ -45,9 +46,20 @@ def advice(comparison: Comparison) -> str:
     return "Old and new peers can run side by side where they meet the conditions above."
 
 
-def write_comment(sections: Sequence[str], heading: str) -> str:
-    """Return a comment for a pull request: a heading, then the sections."""
-    return "\n".join([f"## {_plain(heading)}", "", *sections])
+def write_comment(commit: str, changes: Sequence[ProtocolChange]) -> str:
+    """Return a comment for a pull request: how many protocols changed, then a section for each."""
+    if not changes:
+        return f"No protocol changed since {_code(commit)}.\n"
+    words = {one.name: one.change.comparison.verdict if one.change else one.status for one in changes}
+    counts = ", ".join(f"{number} {word}" for word, number in Counter(words.values()).items())
+    lines = [f"## Protocols changed since {_code(commit)}: {counts}", ""]
+    for one in changes:
+        if one.change is None:
+            lines += [f"### {_plain(one.name)}: {one.status}", ""]
+        elif one.change.comparison.changes:
+            lines.append(write_section(one.change))
+    same = ", ".join(_code(name) for name, word in words.items() if word == "same")
+    return "\n".join([*lines, *([f"No effect on peers and tables: {same}.", ""] if same else [])])
 
 
 def _change(change: Change) -> str:

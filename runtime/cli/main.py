@@ -56,6 +56,7 @@ COMMANDS: Mapping[str, str] = {
 
 USER_ERRORS: Mapping[str, int] = {
     "specwire.generator.diagnostics.SpecError": 2,
+    "specwire.generator.revisions.RevisionError": 2,
     "specwire.generator.targets.TargetError": 2,
     "specwire.generated.errors.CodecError": 2,
     "specwire.runtime.capture.errors.CaptureError": 2,

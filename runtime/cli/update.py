@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from specwire.runtime.cli.console import fail, messages, print_json, waiting
-from specwire.runtime.cli.diff import print_comparison
+from specwire.runtime.cli.diff import change_as_json, print_comparison, print_markdown
 from specwire.runtime.cli.grammars import protocol_folders
 from specwire.runtime.cli.import_ import check_document, diagnostic_as_json, print_findings
-from specwire.runtime.log.text import show
 from specwire.runtime.quantities import show_count
 
 if TYPE_CHECKING:
-    from specwire.generator.update import EditionChange, Update
+    from specwire.generator.update import Update
 
 EXIT_STATUSES = (
     "Exit status: 0 where nobody must act; 1 where a peer or the owner of a table must; "
@@ -116,8 +115,7 @@ def _print(update: Update, *, whole: bool) -> None:
         for change in update.changes:
             print_comparison(change.comparison)
         sys.stdout.write("\n")
-    sys.stdout.write(show("\n".join(_sections(update)), keep="\n"))
-    sys.stdout.flush()
+    print_markdown(_sections(update))
 
 
 def _sections(update: Update) -> list[str]:
@@ -125,7 +123,7 @@ def _sections(update: Update) -> list[str]:
     from specwire.generator.compare.markdown import write_section
 
     told = [update.change, *(change for change in update.changes[1:] if change.comparison.changes)]
-    return [write_section(change.comparison, change.impact, change.new) for change in told]
+    return [write_section(change) for change in told]
 
 
 def _outcome(update: Update, changed: list[Path], *, dry_run: bool) -> str:
@@ -146,19 +144,8 @@ def _as_json(update: Update, changed: list[Path], *, dry_run: bool) -> dict[str,
         "dry_run": dry_run,
         "changed": [path.as_posix() for path in changed],
         "must_act": update.must_act,
-        "protocols": [_change_as_json(change) for change in update.changes],
+        "protocols": [{"protocol": change.new.name, **change_as_json(change)} for change in update.changes],
         "changelog": "\n".join(_sections(update)),
         "rules": [{"rule": one.rule, "was": one.was, "now": one.now} for one in imported.changes],
         "diagnostics": [diagnostic_as_json(diagnostic) for diagnostic in imported.diagnostics],
-    }
-
-
-def _change_as_json(change: EditionChange) -> dict[str, Any]:
-    from msgspec import to_builtins
-
-    return {
-        "protocol": change.new.name,
-        "comparison": change.comparison.to_dict(),
-        "actions": to_builtins(change.impact.actions),
-        "tables": to_builtins(change.impact.tables),
     }
