@@ -73,10 +73,13 @@ def _change(name: str, old: Path | None, new: Path | None, shown: str) -> Protoc
 
 
 def _protocols(grammars: Path) -> dict[str, Path]:
+    """Return the folders of protocols by name; links are not followed, as Git does not."""
     return {
         path.name: path
         for path in grammars.iterdir()
-        if path.is_dir() and any((path / name).is_file() for name in (PROFILE, GRAMMAR))
+        if path.is_dir()
+        and not path.is_symlink()
+        and any((path / name).is_file() for name in (PROFILE, GRAMMAR))
     }
 
 

@@ -110,7 +110,7 @@ class _Messages:
         names = {role.letter: role.name or role.letter for role in protocol.roles}
         messages = [pair[side] for pair in self._pairs.get(group, ())]
         found = {
-            (names[sender], names[reader]): None
+            (names.get(sender, sender), names.get(reader, reader)): None
             for message in messages
             if message
             for sender in message.senders
