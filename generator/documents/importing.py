@@ -167,8 +167,7 @@ def document_facts(path: Path) -> Facts:
         OSError: the document cannot be read.
     """
     source = read_document(path, read_octets(path), Diagnostics())
-    blocks = tuple(block for block in cut_blocks(source) if block.kind != "other")
-    return read_facts(source.text.split("\n"), blocks, "")
+    return read_facts(source.text.split("\n"), _blocks(source), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +185,7 @@ class _Draft:
 def _draft(
     source: Source, protocol: str, diagnostics: Diagnostics, *, comments: bool, edition: str | None
 ) -> _Draft:
-    blocks = tuple(block for block in cut_blocks(source) if block.kind != "other")
-    if not blocks and (whole := whole_grammar(source)):
-        blocks = (whole,)  # so that faults in its rules are reported at their places
+    blocks = _blocks(source)
     check_size(blocks, diagnostics)
     facts = read_facts(source.text.split("\n"), blocks, protocol)
     if edition is not None:
@@ -214,6 +211,13 @@ def _draft(
     if not comments:
         text = without_comments(text, len(head))
     return _Draft(text, facts, blocks, converted, fields)
+
+
+def _blocks(source: Source) -> tuple[Block, ...]:
+    """Return the blocks with grammar, frames and dialogs, or the whole document if it is a grammar."""
+    blocks = tuple(block for block in cut_blocks(source) if block.kind != "other")
+    whole = None if blocks else whole_grammar(source)
+    return (whole,) if whole else blocks  # so that faults in its rules are reported at their places
 
 
 def _report_nameless(source: Source, blocks: Sequence[Block], diagnostics: Diagnostics) -> None:

@@ -1,4 +1,8 @@
-"""Three editions of a small protocol as documents: a new message, then a field of another size."""
+"""Three editions of a small protocol as documents.
+
+The second edition has a message `light`, which old readers do not know. In the third edition the
+degrees have four octets instead of two.
+"""
 
 from __future__ import annotations
 
@@ -7,28 +11,8 @@ from pathlib import Path
 from specwire.generator.documents.importing import import_document
 from specwire.generator.documents.store import write_imported
 
-OVEN = """\
-# Oven Protocol
-
-This is version 1 of OVEN.
-
-```
-oven    = *( C:heat S:heated / S:note )
-heat    = %xBA %x01 degrees
-degrees = 2OCTET        ; integer
-heated  = %xBA %x02
-note    = %xBA %x03 text
-text    = *VCHAR
-```
-"""
-OVEN_2 = (
-    OVEN.replace("version 1", "version 2")
-    .replace("/ S:note", "/ S:note / C:light")
-    .replace("text    =", "light   = %xBA %x04\ntext    =")
-)
-"""The second edition has a message `light`, which old readers do not know."""
-OVEN_3 = OVEN_2.replace("version 2", "version 3").replace("2OCTET", "4OCTET")
-"""In the third edition the degrees have four octets."""
+DOCUMENTS = Path(__file__).parents[1] / "data" / "oven"
+OVEN, OVEN_2, OVEN_3 = ((DOCUMENTS / f"oven-{n}.md").read_text(encoding="utf-8") for n in (1, 2, 3))
 
 
 def write_oven(grammars: Path, document: str = OVEN) -> Path:
