@@ -128,13 +128,13 @@ def find_protocols(document: Path, grammars: Path) -> list[Path]:
     """
     facts = document_facts(document)
     known = dict(_profiles(grammars))
-    names = {facts.published_as, document.name}
+    names = {facts.published_as or "", document.name}
     by_source = [folder for folder, one in known.items() if names & _names(one.profile.source.document)]
     by_title = [folder for folder, one in known.items() if facts.title and one.profile.title == facts.title]
     return by_source or by_title
 
 
-def _names(source: str) -> set[str | None]:
+def _names(source: str) -> set[str]:
     """Return the name of a source document, and the last part of an address."""
     return {source, source.rpartition("/")[2]} - {""}
 

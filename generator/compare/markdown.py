@@ -63,17 +63,12 @@ def write_comment(commit: str, changes: Sequence[ProtocolChange]) -> str:
 
 
 def _change(change: Change) -> str:
-    subject = f"{change.subject} {_code(change.name)} {change.kind}"
     where = "" if change.group == change.name else f"{_code(change.group)}: "
-    match change.old, change.new:
-        case None, None:
-            return f"- {where}{subject}."
-        case None, new:
-            return f"- {where}{subject}: {_code(new)}."
-        case old, None:
-            return f"- {where}{subject}: was {_code(old)}."
-        case old, new:
-            return f"- {where}{subject}: was {_code(old)}, is {_code(new)}."
+    states = (("was", change.old), ("is", change.new))
+    told = ", ".join(f"{word} {_code(state)}" for word, state in states if state is not None)
+    if change.old is None:
+        told = told.removeprefix("is ")
+    return f"- {where}{change.subject} {_code(change.name)} {change.kind}{told and f': {told}'}."
 
 
 def _action(action: Action) -> Iterator[str]:
