@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,6 +15,7 @@ from specwire.generator.documents.importing import Imported, import_document
 from specwire.generator.documents.profile_text import without_errata
 from specwire.generator.documents.store import write_imported
 from specwire.generator.pipeline import Compilation, compile_protocol
+from specwire.generator.profile.reader import PROFILE
 
 
 def compile_document(path: Path, *, folder: Path | None = None) -> Compilation:
@@ -37,17 +40,42 @@ def compile_imported(imported: Imported, protocol: str, *, folder: Path | None, 
         SpecError: the files do not compile; places are in the document and in the profile that
             would be written.
     """
+    with imported_beside(imported, protocol, folder) as place:
+        return compile_in(place, imported, shown=shown)
+
+
+@contextmanager
+def imported_beside(imported: Imported, protocol: str, folder: Path | None) -> Iterator[Path]:
+    """Write an import to a temporary copy of `folder`, beside links to its neighbours; yield the copy."""
     with TemporaryDirectory(prefix="specwire-") as scratch:
+        place = Path(scratch, protocol)
+        place.mkdir()
         for sibling in folder.resolve().parent.iterdir() if folder and folder.parent.is_dir() else ():
             if sibling.is_dir() and sibling.name != protocol:
                 Path(scratch, sibling.name).symlink_to(sibling, target_is_directory=True)
-        profile_text = without_errata(imported.profile_text, imported.stale)
-        write_imported(replace(imported, profile_text=profile_text), Path(scratch, protocol))
-        try:
-            return compile_protocol(Path(scratch, protocol), shown=shown)
-        except SpecError as error:
-            places = imported.text.in_document(error.diagnostics, f"{shown}/{GRAMMAR}")
-            raise SpecError(tuple(places)) from None
+        for file in folder.resolve().iterdir() if folder and folder.is_dir() else ():
+            if file.name not in (GRAMMAR, PROFILE):  # such as the JSON Schema of a payload
+                (place / file.name).symlink_to(file)
+        write_imported(without_stale_errata(imported), place)
+        yield place
+
+
+def compile_in(place: Path, imported: Imported, *, shown: str) -> Compilation:
+    """Compile the folder that `imported_beside` yielded, or a neighbour of it.
+
+    Raises:
+        SpecError: the files do not compile; places are in the document.
+    """
+    try:
+        return compile_protocol(place, shown=shown)
+    except SpecError as error:
+        raise SpecError(tuple(imported.text.in_document(error.diagnostics, f"{shown}/{GRAMMAR}"))) from None
+
+
+def without_stale_errata(imported: Imported) -> Imported:
+    """Return the import without the errata that correct nothing in the new edition."""
+    profile_text = without_errata(imported.profile_text, imported.stale)
+    return replace(imported, profile_text=profile_text)
 
 
 def protocol_of(path: Path) -> str:

@@ -82,7 +82,13 @@ class Imported:
 
 
 def import_document(
-    path: Path, protocol: str, *, folder: Path | None = None, shown: str = "", comments: bool = True
+    path: Path,
+    protocol: str,
+    *,
+    folder: Path | None = None,
+    shown: str = "",
+    comments: bool = True,
+    edition: str | None = None,
 ) -> Imported:
     """Return the contents of the folder of `protocol` for the document at `path`.
 
@@ -90,6 +96,7 @@ def import_document(
         folder: the protocol's folder, which need not exist.
         shown: the folder as diagnostics print it.
         comments: whether the grammar keeps the document's comments.
+        edition: the name of the edition; None for the one that the document states.
 
     Raises:
         SpecError: the document has no grammar, or one that cannot be read, or the profile has an error.
@@ -99,7 +106,7 @@ def import_document(
     octets = read_octets(path)
     source = read_document(path, octets, diagnostics)
     _check_protocol(protocol, source, diagnostics)
-    draft = _draft(source, protocol, diagnostics, comments=comments)
+    draft = _draft(source, protocol, diagnostics, comments=comments, edition=edition)
     shown = shown or protocol
     loaded = _existing(folder, shown)
     old = _published(folder, shown)
@@ -131,8 +138,9 @@ def import_document(
         profile_text = new_profile(protocol, draft.facts, document, proposed)
     else:
         profile_text = edit_source(loaded.source.text, document=draft.facts.published_as, sha256=sha256)
-        if loaded.profile.source.sha256 not in ("", sha256) and loaded.profile.edition != draft.facts.edition:
-            # Another document is another edition; the title belongs to the owner of the profile.
+        # Another document is another edition; the title belongs to the owner of the profile.
+        is_other = edition is not None or loaded.profile.source.sha256 not in ("", sha256)
+        if is_other and loaded.profile.edition != draft.facts.edition:
             edition_was = loaded.profile.edition
             profile_text = edit_edition(profile_text, draft.facts.edition)
     return Imported(
@@ -151,6 +159,17 @@ def import_document(
     )
 
 
+def document_facts(path: Path) -> Facts:
+    """Return the facts that a document states about itself, without reading its grammar.
+
+    Raises:
+        SpecError: the document is not a text.
+        OSError: the document cannot be read.
+    """
+    source = read_document(path, read_octets(path), Diagnostics())
+    return read_facts(source.text.split("\n"), _blocks(source), "")
+
+
 @dataclass(frozen=True, slots=True)
 class _Draft:
     """Grammar of the document with the places of its lines, and profile entries for frame tables."""
@@ -163,12 +182,14 @@ class _Draft:
     """Names of fields by their rules', where a rule could not keep its name."""
 
 
-def _draft(source: Source, protocol: str, diagnostics: Diagnostics, *, comments: bool) -> _Draft:
-    blocks = tuple(block for block in cut_blocks(source) if block.kind != "other")
-    if not blocks and (whole := whole_grammar(source)):
-        blocks = (whole,)  # so that faults in its rules are reported at their places
+def _draft(
+    source: Source, protocol: str, diagnostics: Diagnostics, *, comments: bool, edition: str | None
+) -> _Draft:
+    blocks = _blocks(source)
     check_size(blocks, diagnostics)
     facts = read_facts(source.text.split("\n"), blocks, protocol)
+    if edition is not None:
+        facts = replace(facts, edition=clean(edition))
     text = GrammarText()
     for block in blocks:
         if not block.closed:
@@ -190,6 +211,13 @@ def _draft(source: Source, protocol: str, diagnostics: Diagnostics, *, comments:
     if not comments:
         text = without_comments(text, len(head))
     return _Draft(text, facts, blocks, converted, fields)
+
+
+def _blocks(source: Source) -> tuple[Block, ...]:
+    """Return the blocks with grammar, frames and dialogs, or the whole document if it is a grammar."""
+    blocks = tuple(block for block in cut_blocks(source) if block.kind != "other")
+    whole = None if blocks else whole_grammar(source)
+    return (whole,) if whole else blocks  # so that faults in its rules are reported at their places
 
 
 def _report_nameless(source: Source, blocks: Sequence[Block], diagnostics: Diagnostics) -> None:

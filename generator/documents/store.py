@@ -1,8 +1,7 @@
 """Writing of an imported protocol to its folder: both files or none.
 
-A new folder is written under a temporary name and then renamed. In an existing folder, both files
-are written under temporary names before the first is replaced, so that a full disk leaves the old
-files intact.
+A new folder is written under a temporary name and then renamed. In an existing folder, a full disk
+or another error leaves the old files intact.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from specwire.generator.abnf.sources import GRAMMAR
 from specwire.generator.documents.importing import Imported
+from specwire.generator.emit.files import write_together
 from specwire.generator.profile.reader import PROFILE
 
 
@@ -22,18 +22,21 @@ def write_imported(imported: Imported, folder: Path) -> list[Path]:
     Raises:
         OSError: the folder cannot be written.
     """
+    changed = changed_files(imported, folder)
+    if changed and not folder.exists():
+        _write_folder(folder, changed)
+    elif changed:
+        write_together(changed)
+    return list(changed)
+
+
+def changed_files(imported: Imported, folder: Path) -> dict[Path, bytes]:
+    """Return the content of those of the two files in `folder` that the import changes."""
     files = {
         folder / GRAMMAR: imported.grammar_text.encode(),
         folder / PROFILE: imported.profile_text.encode(),
     }
-    changed = {path: octets for path, octets in files.items() if not _holds(path, octets)}
-    if not changed:
-        return []
-    if not folder.exists():
-        _write_folder(folder, changed)
-    else:
-        _replace(changed)
-    return list(changed)
+    return {path: octets for path, octets in files.items() if not _holds(path, octets)}
 
 
 def _holds(path: Path, octets: bytes) -> bool:
@@ -50,16 +53,3 @@ def _write_folder(folder: Path, files: dict[Path, bytes]) -> None:
         aside.rename(folder)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
-
-
-def _replace(files: dict[Path, bytes]) -> None:
-    staged: list[tuple[Path, Path]] = []
-    try:
-        for path, octets in files.items():
-            staged.append((path.with_name(f".{path.name}.{os.getpid()}.tmp"), path))
-            staged[-1][0].write_bytes(octets)
-        for aside, path in staged:
-            aside.replace(path)
-    finally:
-        for aside, _ in staged:
-            aside.unlink(missing_ok=True)

@@ -36,7 +36,7 @@ class NamedMessage(msgspec.Struct, frozen=True):
     required_after: tuple[int, ...]
     """For each part, the minimum number of frames of the parts after it."""
     flags: tuple[int, ops.Number, int | None] | None
-    """Index of the part with the flags, the operation that reads them, and their offset, None if it varies."""
+    """Index of the part with the flags, their operation, and their offset; None if it varies."""
 
 
 class NamedPlan(msgspec.Struct, frozen=True):

@@ -110,7 +110,7 @@ class Reader(NamedVisitor):
         return _same(self.frame[self.at : min(self.at + len(octets), self.end)], octets, folded=folded)
 
     def number_in(self, body: ops.Body, slot: str) -> tuple[int, int]:
-        """Return the number in a slot of the current frame, and its offset, after checking what is before it."""
+        """Return the number in a slot of the current frame, and its offset; check the octets before it."""
         for op in ops.operations(body):
             self.visit((op,))
             if slot in self._run.numbers:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from specwire.runtime.cli.console import fail, messages, new_table, output, print_json
+from specwire.runtime.cli.console import fail, messages, new_table, output, print_json, waiting
 from specwire.runtime.cli.grammars import GrammarsOption, compile_all, grammars_folder, protocol_folders
+from specwire.runtime.cli.usage import UsageError
+from specwire.runtime.log.text import show
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -17,8 +20,12 @@ if TYPE_CHECKING:
 
     from specwire.generator import ir
     from specwire.generator.compare.comparison import Change, Comparison, Judgement
+    from specwire.generator.compare.impact import EditionChange, ProtocolChange
 
-EXIT_STATUSES = "Exit status: 0; 1 where one edition cannot read the other; 2 for usage and a faulty grammar."
+EXIT_STATUSES = (
+    "Exit status: 0; 1 where one edition cannot read the other, or a protocol was removed; "
+    "2 for usage and a faulty grammar."
+)
 
 BREAKING = 1
 """Exit status where one edition cannot read what the other writes."""
@@ -26,30 +33,120 @@ BREAKING = 1
 MAX_IR_OCTETS = 64 << 20
 """Octets of a file that may be the IR of a protocol."""
 
+Shape = Literal["tables", "markdown", "json"]
+"""What is printed."""
+
 _STYLES = {"yes": "green", "depends": "yellow", "no": "red"}
 
 
 def command(
-    old: Annotated[
-        str, typer.Argument(help="The edition before: a grammar folder, a document, an IR file, or a name.")
-    ],
-    new: Annotated[str, typer.Argument(help="The edition after, given in the same way.")],
+    context: typer.Context,
+    editions: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[OLD NEW | NAME...]",
+            help="The edition before and the one after: each a grammar folder, a document, an IR file, or a "
+            "name. With --against, the names of protocols; all where none is named.",
+        ),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="GITREF", help="Compare the grammars with those of this Git commit."),
+    ] = None,
     grammars: GrammarsOption = None,
     no_conditions: Annotated[
         bool, typer.Option("--no-conditions", help="Count every condition as a break.")
     ] = False,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print Markdown for a changelog or a pull request.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
 ) -> None:
     """Report what changed between two editions, and who can still read whom."""
-    from specwire.generator.compare import compare
-
-    comparison = compare(*read_editions([old, new], grammars))
-    if json:
-        print_json(comparison.to_dict())
+    if json and markdown:
+        fail("--json and --markdown exclude each other")
+    shape: Shape = "json" if json else "markdown" if markdown else "tables"
+    given = editions or []
+    if against is not None:
+        is_breaking = _compare_with_commit(against, given, grammars, shape, conditions=no_conditions)
+    elif len(given) == 2:
+        is_breaking = _compare_editions(given, grammars, shape, conditions=no_conditions)
     else:
-        print_comparison(comparison)
-    if comparison.verdict == "breaking" or (no_conditions and comparison.verdict == "conditional"):
+        missing = (
+            "unexpected third argument" if given[2:] else f"missing argument {('OLD', 'NEW')[len(given)]!r}"
+        )
+        raise UsageError(missing, context)
+    if is_breaking:
         raise typer.Exit(BREAKING)
+
+
+def _compare_editions(given: list[str], grammars: Path | None, shape: Shape, *, conditions: bool) -> bool:
+    """Print the comparison of two editions; return whether it counts as breaking."""
+    from specwire.generator.compare.impact import compare_editions
+    from specwire.generator.compare.markdown import write_section
+
+    change = compare_editions(*read_editions(given, grammars))
+    if shape == "json":
+        print_json(change.comparison.to_dict())
+    elif shape == "markdown":
+        print_markdown([write_section(change)])
+    else:
+        print_comparison(change.comparison)
+    return _breaks(change, conditions=conditions)
+
+
+def _compare_with_commit(
+    commit: str, names: list[str], grammars: Path | None, shape: Shape, *, conditions: bool
+) -> bool:
+    """Print what changed in a folder of grammars since a commit; return whether it counts as breaking."""
+    from specwire.generator.compare.markdown import write_comment
+    from specwire.generator.revisions import changes_since
+
+    with waiting("compiling the grammars of both"):
+        changes = changes_since(commit, grammars_folder(grammars), names)
+    if shape == "json":
+        print_json({"against": commit, "protocols": [_protocol_as_json(one) for one in changes]})
+    elif shape == "markdown":
+        print_markdown([write_comment(commit, changes)])
+    else:
+        for one in changes:
+            if one.change:
+                print_comparison(one.change.comparison)
+            else:
+                output().print(f"{one.name}: {one.status}", style="bold", markup=False)
+        if not changes:
+            messages().print(f"no protocol changed since {commit}", markup=False)
+    return any(
+        one.status == "removed" or (one.change is not None and _breaks(one.change, conditions=conditions))
+        for one in changes
+    )
+
+
+def _breaks(change: EditionChange, *, conditions: bool) -> bool:
+    verdict = change.comparison.verdict
+    return verdict == "breaking" or (conditions and verdict == "conditional")
+
+
+def _protocol_as_json(one: ProtocolChange) -> dict[str, Any]:
+    found = change_as_json(one.change) if one.change else {}
+    return {"protocol": one.name, "status": one.status, **found}
+
+
+def change_as_json(change: EditionChange) -> dict[str, Any]:
+    """Return a comparison with its consequences for programs."""
+    from msgspec import to_builtins
+
+    return {
+        "comparison": change.comparison.to_dict(),
+        "actions": to_builtins(change.impact.actions),
+        "tables": to_builtins(change.impact.tables),
+    }
+
+
+def print_markdown(sections: list[str]) -> None:
+    """Print sections of Markdown, with unprintable characters escaped."""
+    sys.stdout.write(show("\n".join(sections), keep="\n"))
+    sys.stdout.flush()
 
 
 def read_editions(given: list[str], grammars: Path | None) -> list[ir.Protocol]:

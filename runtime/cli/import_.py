@@ -59,10 +59,7 @@ def command(
     folder = _folder(grammars) / protocol
     if folder.exists() and not folder.is_dir():
         fail(f"{folder} is not a folder")
-    if document.is_dir():
-        fail(f"{document} is a directory: name the document in it")
-    if not document.is_file():
-        fail(f"there is no document {document}")
+    check_document(document)
     imported = import_document(
         document, protocol, folder=folder, shown=folder.as_posix(), comments=not no_comments
     )
@@ -72,11 +69,19 @@ def command(
         found = _as_json(imported, protocol, folder, [path.name for path in changed], dry_run=dry_run)
         print_json({**found, "comparison": comparison.to_dict() if comparison else None})
         return
-    _print(imported)
+    print_findings(imported)
     if comparison:
         print_comparison(comparison)
     changed = [] if dry_run else write_imported(imported, folder)
     messages().print(_outcome(imported, folder, changed, dry_run=dry_run), soft_wrap=True, markup=False)
+
+
+def check_document(document: Path) -> None:
+    """End the command if `document` is not a file."""
+    if document.is_dir():
+        fail(f"{document} is a directory: name the document in it")
+    if not document.is_file():
+        fail(f"there is no document {document}")
 
 
 def _compare(imported: Imported, protocol: str, folder: Path) -> Comparison | None:
@@ -110,13 +115,13 @@ def _folder(given: Path | None) -> Path:
     return folder
 
 
-def _print(imported: Imported) -> None:
-    """Print findings to standard error, and to standard output how the rules change."""
+def print_findings(imported: Imported, *, rules: bool = True) -> None:
+    """Print findings to standard error, and with `rules` to standard output how the rules change."""
     from specwire.generator.diagnostics import render_all
 
     if imported.diagnostics:
         sys.stderr.write(show(render_all(imported.diagnostics), keep="\n\t") + "\n")
-    for change in imported.changes:
+    for change in imported.changes if rules else ():
         sys.stdout.writelines(show(line, keep="\t") + "\n" for line in change.lines)
     sys.stdout.flush()
 
@@ -157,11 +162,12 @@ def _as_json(
             for block in imported.blocks
         ],
         "changes": [{"rule": change.rule, "was": change.was, "now": change.now} for change in imported.changes],
-        "diagnostics": [_diagnostic(diagnostic) for diagnostic in imported.diagnostics],
+        "diagnostics": [diagnostic_as_json(diagnostic) for diagnostic in imported.diagnostics],
     }  # fmt: skip
 
 
-def _diagnostic(diagnostic: Diagnostic) -> dict[str, Any]:
+def diagnostic_as_json(diagnostic: Diagnostic) -> dict[str, Any]:
+    """Return a diagnostic for programs."""
     span = diagnostic.span
     return {
         "severity": str(diagnostic.severity),

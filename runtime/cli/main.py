@@ -37,6 +37,7 @@ COMMANDS: Mapping[str, str] = {
     "decode": "Decode messages: from hexadecimal, hex dumps, packet captures and capture folders.",
     "encode": "Encode messages from their fields, to hexadecimal or a capture folder.",
     "import": "Make a grammar and profile of a published document, or bring them up to a new edition.",
+    "update": "Bring a protocol and its package to a new edition, and report who must act.",
     "diff": "Report what changed between two editions of a protocol, and who can still read whom.",
     "match": "Say whether a text matches a rule of a grammar, and where it stops.",
     "filemq": "Publish folders over FILEMQ, or subscribe to them.",
@@ -55,6 +56,7 @@ COMMANDS: Mapping[str, str] = {
 
 USER_ERRORS: Mapping[str, int] = {
     "specwire.generator.diagnostics.SpecError": 2,
+    "specwire.generator.revisions.RevisionError": 2,
     "specwire.generator.targets.TargetError": 2,
     "specwire.generated.errors.CodecError": 2,
     "specwire.runtime.capture.errors.CaptureError": 2,

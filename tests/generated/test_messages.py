@@ -142,7 +142,7 @@ def test_names_that_python_keeps_get_an_underscore_here_only(flux: Any) -> None:
 
 
 def test_flags(flux: Any) -> None:
-    """`flags` has the bits that announce nothing, unknown ones too; `wire_flags` the whole octet."""
+    """`flags` has the bits that announce nothing; `wire_flags` the whole octet."""
     header = bytes.fromhex("8e0101cb") + bytes(16)
     message = flux.decode([b"", b"t", b"p", header])
     assert isinstance(message, flux.Request)
@@ -154,7 +154,15 @@ def test_flags(flux: Any) -> None:
     assert issubclass(flux.Flags, IntFlag)
     assert [(bit.name, bit.value) for bit in flux.Flags] == [
         ("TOPIC", 1), ("PAYLOAD", 2), ("NORESPONSE", 4), ("ROUTE", 8), ("UPSTREAM", 16), ("PRIVATE", 32), ("STREAMING", 64),
+        ("USER1", 128),
     ]  # fmt: skip
+
+
+def test_unknown_flags_are_kept(build: str) -> None:
+    """CMB1 has no name for 0x80."""
+    cmb1 = package("cmb1", build)
+    assert 0x80 not in [bit.value for bit in cmb1.Flags]
+    assert cmb1.decode(cmb1.Request(topic="a", flags=0x80).encode()).flags == 0x80
 
 
 def test_decoding_builds_no_enum(build: str) -> None:

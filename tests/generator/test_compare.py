@@ -189,9 +189,10 @@ def test_flux_gained_a_stream_timers_and_error_numbers() -> None:
     assert verdicts(the(between("flux", "cmb1"), "stream", "removed", "framing")) == (YES, NO)
 
 
-def test_no_flag_changed_from_cmb1_to_flux() -> None:
+def test_one_flag_was_added_from_cmb1_to_flux() -> None:
     comparison = between("cmb1", "flux")
-    assert not [c for c in comparison.changes if c.subject == "flag"]
+    flags = [(c.name, c.kind) for c in comparison.changes if c.subject == "flag"]
+    assert flags == [("USER1", "added")]
     assert comparison.verdict == "conditional"
     assert between("cmb1_json", "flux").verdict == "breaking"
 

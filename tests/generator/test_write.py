@@ -138,6 +138,28 @@ def test_a_full_disk_leaves_the_packages_as_they_were(folder: Path, monkeypatch:
     assert {path: path.read_bytes() for path in folder.rglob("*.py")} == before
 
 
+def test_a_failure_in_the_middle_brings_the_old_files_back(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files replaced before the failure, new ones and removed ones are as they were."""
+    stale, grammar = folder / "demo" / "old.py", folder / "grammar.abnf"
+    stale.write_text(OURS)
+    grammar.write_bytes(b"a = OCTET\n")
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    unlink = Path.unlink
+
+    def fail_for_stale(path: Path, missing_ok: bool = False) -> None:
+        if path == stale:
+            raise OSError(1, "Operation not permitted", str(path))
+        unlink(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", fail_for_stale)
+    changed = {name: f"{text}# more\n" for name, text in FILES.items()} | {"demo/new.py": OURS}
+    with pytest.raises(OSError, match="not permitted"):
+        replace_files(folder, changed, owned=is_generated, others={grammar: b"a = 2OCTET\n"})
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
 def test_a_folder_that_is_a_file_is_said(tmp_path: Path) -> None:
     (tmp_path / "demo").write_text("")
     with pytest.raises(OSError) as raised:

@@ -13,6 +13,8 @@ import pytest
 from specwire.generator import ir
 from specwire.generator.pipeline import compile_protocol
 from specwire.runtime.cli.diff import MAX_IR_OCTETS
+from tests.generator.git import commit_all, start_repository
+from tests.generator.oven import OVEN_2, OVEN_3, write_oven
 from tests.runtime.cli.commands import Outcome, specwire
 
 GRAMMARS = Path(__file__).parents[3] / "grammars"
@@ -241,3 +243,77 @@ def test_things_that_are_no_edition(tmp_path: Path, capfd: pytest.CaptureFixture
         outcome = diff(capfd, given, GRAMMARS / "filemq", "--grammars", str(GRAMMARS))
         assert (outcome.status, outcome.out) == (2, ""), given
         assert sentence in outcome.err
+
+
+def test_numbers_of_editions(capfd: pytest.CaptureFixture[str]) -> None:
+    for given, sentence in (
+        ([], "missing argument 'OLD'"),
+        (["filemq"], "missing argument 'NEW'"),
+        (["filemq", "flux", "zre"], "unexpected third argument"),
+    ):
+        outcome = specwire(capfd, "diff", *given)
+        assert (outcome.status, outcome.out) == (2, "")
+        assert outcome.err.endswith(f"specwire: {sentence}\n")
+    outcome = diff(capfd, "cmb1", "flux", "--json", "--markdown")
+    assert (outcome.status, outcome.err) == (2, "specwire: --json and --markdown exclude each other\n")
+
+
+def test_markdown(documents: tuple[Path, Path], capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = diff(capfd, *documents, "--markdown")
+    assert outcome.status == 1
+    assert outcome.out.startswith("### Oven Protocol: Oven v1 to Oven v2 (breaking)\n\n- `heat`: field")
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with the first edition of two protocols, as the current folder; returns the grammars."""
+    if shutil.which("git") is None:
+        pytest.skip("needs git")
+    start_repository(tmp_path)
+    grammars = write_oven(tmp_path / "grammars").parent
+    shutil.copytree(GRAMMARS / "cmb1", grammars / "cmb1")
+    commit_all(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return grammars
+
+
+def test_against_a_commit(repository: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = specwire(capfd, "diff", "--against", "HEAD")
+    assert (outcome.status, outcome.out, outcome.err) == (0, "", "no protocol changed since HEAD\n")
+    write_oven(repository, OVEN_2)
+    outcome = specwire(capfd, "diff", "--against", "HEAD")
+    assert outcome.status == 0 and "message light added" in outcome.out
+    assert "Oven v1 -> Oven v2: conditional" in outcome.out and "CMB1" not in outcome.out
+    assert specwire(capfd, "diff", "--against", "HEAD", "--no-conditions").status == 1
+    assert specwire(capfd, "diff", "--against", "HEAD", "cmb1").err == "no protocol changed since HEAD\n"
+    write_oven(repository, OVEN_3)
+    assert specwire(capfd, "diff", "--against", "main", "oven").status == 1
+
+
+def test_a_removed_protocol_breaks_its_peers(repository: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (repository / "oven").rename(repository / "stove")
+    outcome = specwire(capfd, "diff", "--against", "HEAD")
+    assert (outcome.status, outcome.out) == (1, "oven: removed\nstove: added\n")
+    assert specwire(capfd, "diff", "--against", "HEAD", "stove").status == 0
+
+
+def test_a_comment_for_a_pull_request(repository: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    write_oven(repository, OVEN_3)
+    outcome = specwire(capfd, "diff", "--against", "HEAD", "--markdown")
+    assert outcome.status == 1
+    assert outcome.out.startswith("## Protocols changed since `HEAD`: 1 breaking\n\n### Oven Protocol")
+    value = json.loads(specwire(capfd, "diff", "--against", "HEAD", "--json").out)
+    assert (value["against"], [one["protocol"] for one in value["protocols"]]) == ("HEAD", ["oven"])
+    assert value["protocols"][0]["actions"] and value["protocols"][0]["comparison"]["verdict"] == "breaking"
+
+
+def test_no_commit_to_compare_with(
+    repository: Path, capfd: pytest.CaptureFixture[str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outcome = specwire(capfd, "diff", "--against", "nope")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err.startswith("specwire: there is no commit 'nope' in this repository")
+    alone = write_oven(tmp_path_factory.mktemp("alone") / "grammars").parent
+    outcome = specwire(capfd, "diff", "--against", "HEAD", "--grammars", str(alone))
+    assert outcome.status == 2 and outcome.err.count("\n") == 1
+    assert outcome.err.endswith("it is in no Git repository, so there is no commit to compare with\n")
