@@ -7,13 +7,13 @@ names, it is proposed as the base.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from specwire.generator.abnf.lines import read_grammar
 from specwire.generator.abnf.parser import parse_grammar
 from specwire.generator.abnf.sources import GRAMMAR
-from specwire.generator.abnf.syntax import Rule, Rulelist
+from specwire.generator.abnf.syntax import Reference, Rule, Rulelist
 from specwire.generator.diagnostics import Diagnostics, Source
 from specwire.generator.documents.misspellings import speller_of
 from specwire.generator.ir.names import fold
@@ -23,23 +23,26 @@ MOST_PROTOCOLS = 200
 """Maximum number of folders that are searched."""
 
 
-def report_borrowed(
-    rulelist: Rulelist, published: Iterable[Rule], folder: Path | None, diagnostics: Diagnostics
-) -> None:
-    """Report the names that `published` rules leave undefined after corrections, at the place of the first.
+def undefined_names(rulelist: Rulelist, published: Iterable[Rule]) -> list[Reference]:
+    """Return the uses of names that `published` rules leave undefined after corrections.
 
     Rules from frame tables and dialogs are not checked here: they were checked when they were converted.
-
-    Args:
-        folder: the folder of the protocol.
     """
     speller = speller_of(rulelist)
-    missing = [
+    return [
         use
         for rule in published
         for use in references(speller.correct(rule.definition))
         if fold(use.name) not in speller.names
     ]
+
+
+def report_borrowed(missing: Sequence[Reference], folder: Path | None, diagnostics: Diagnostics) -> None:
+    """Report the undefined names, at the place of the first.
+
+    Args:
+        folder: the folder of the protocol.
+    """
     if not missing:
         return
     names = list(dict.fromkeys(fold(use.name) for use in missing))

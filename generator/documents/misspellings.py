@@ -3,8 +3,10 @@
 Three kinds of misspellings are corrected: one letter added, missing, wrong or exchanged
 (``messsage``), a space instead of a hyphen in a name (``status code``), and a number without its
 percent sign (``x03``). Digits are never corrected: ``number-8`` is not ``number-4``. An undefined
-message among the alternatives of a dialog is removed, because it can never be sent. Everything else
-is left to the user.
+message among the alternatives of a dialog is removed, because it can never be sent.
+
+One slip is in a number: zproto's generator writes ``%xAA %xA10`` for the signature 0xAAA0 | 10.
+Everything else is left to the user.
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ _SHORTEST = 5
 """Minimum number of letters of a name in which one may be wrong."""
 MAX_GUESSES = 200_000
 """Names that are compared with undefined ones, all together; a comparison takes about a microsecond."""
+_SIGNATURE = 0xAA
+"""The first octet of the signatures of zproto's protocols; the second is 0xA0 | number."""
 _NUMBER = re.compile(r"x([0-9A-F]{2})\Z", re.IGNORECASE)
 
 
@@ -59,7 +63,7 @@ class Speller:
                 items = tuple(self._possible(tuple(map(self._corrected, element.items))))
                 return replace(element, items=items) if len(items) > 1 else items[0]
             case Concatenation():
-                items = tuple(map(self._corrected, self._joined(element.items)))
+                items = self._with_signature(tuple(map(self._corrected, self._joined(element.items))))
                 return replace(element, items=items) if len(items) > 1 else items[0]
             case Repetition() | Option():
                 return replace(element, element=self._corrected(element.element))
@@ -92,6 +96,18 @@ class Speller:
                     at += 1
                     continue
             yield one
+
+    def _with_signature(self, items: tuple[Element, ...]) -> tuple[Element, ...]:
+        """Return the items; zproto's ``%xAA %xA10`` becomes ``%xAA %xAA``, the octets of 0xAAA0 | 10."""
+        match items:
+            case (NumVal(values=(first,)), NumVal(values=(second,)) as number):
+                digits = f"{second:X}"[1:]
+                if first == _SIGNATURE and 0xA00 <= second <= 0xA99 and digits.isdecimal():
+                    octet = 0xA0 | int(digits)
+                    reason = f"zproto's signature {int(digits)} is the number 0xAAA0 | {int(digits)}: "
+                    self.slips.append((number.span, f"{reason}%xAA.{octet:02X}."))
+                    return items[0], replace(number, values=(octet,))
+        return items
 
     def _name(self, reference: Reference) -> Element:
         if self._is_defined(reference):

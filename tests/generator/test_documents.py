@@ -228,7 +228,7 @@ def test_what_is_a_slip(word: str, name: str, slip: bool) -> None:
 def test_faults_of_a_compiled_document_are_shown_in_it(tmp_path: Path) -> None:
     path = write_document(
         tmp_path,
-        "Oven\n\n[[code]]\n   heat = %x01 [ degrees ] size\n   degrees = 4OCTET\n   size = %xFF\n[[/code]]\n",
+        "Oven\n\n[[code]]\n   heat = %x01 degrees rest\n   degrees = *OCTET\n   rest = *OCTET\n[[/code]]\n",
     )
     with pytest.raises(SpecError) as refused:
         compile_document(path)
