@@ -43,7 +43,7 @@ from specwire.generator.passes.layouts import ChoiceLayout, FieldsLayout, ValueL
 from specwire.generator.passes.nesting import check_nesting
 from specwire.generator.passes.presence import name_announced, read_flags
 from specwire.generator.passes.resolve import resolve_names
-from specwire.generator.passes.roots import find_messages
+from specwire.generator.passes.roots import find_messages, message_names
 from specwire.generator.passes.streams import find_stream
 from specwire.generator.passes.tags import find_tags, is_folded
 from specwire.generator.passes.timestamps import check_timestamps
@@ -91,14 +91,15 @@ def _build(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnostics) ->
     check_expansion(grammar, rules, loaded, diagnostics)
     diagnostics.raise_errors()
     check_capacity(grammar, diagnostics)
-    classes = {str(rule): class_name(rule.name) for rule in rules}
+    named = message_names(rules, loaded)
+    classes = {rule: class_name(name) for rule, name in named.items()}
     if profile.dialogs:
         dialogs = build_dialogs(grammar, profile.dialogs, classes, diagnostics, place=loaded.span_of)
     else:
         dialogs = infer_dialogs(grammar, classes, loaded, diagnostics)
     reader = TypeReader(grammar, loaded, diagnostics, frozenset(classes.values()))
     flags = read_flags(reader)
-    messages = _lay_out(rules, classes, dialogs, MessageReader(reader, flags))
+    messages = _lay_out(rules, named, dialogs, MessageReader(reader, flags))
     bits = name_announced(flags, messages)
     check_claims(reader, messages)
     named_rules = tuple(_named_rules(grammar, reader, {str(rule) for rule in rules}))
@@ -109,7 +110,7 @@ def _build(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnostics) ->
     names.check(grammar, messages)
     check_keys(dialogs, messages, bits, loaded, diagnostics)
     check_package_names(rules, classes, constants, enums, bits, diagnostics, loaded)
-    replies = {fold(rule.name): classes[str(rule)] for rule in rules}
+    replies = {fold(name): classes[rule] for rule, name in named.items()}
     answers = tuple(_answers(profile.answers, replies, names))
     unexpected = tuple(
         (role, names.reply(reply, replies, "unexpected", role)) for role, reply in profile.unexpected.items()
@@ -142,10 +143,14 @@ def _build(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnostics) ->
 
 
 def _lay_out(
-    rules: Sequence[Rule], classes: Mapping[str, str], dialogs: Sequence[Dialog], reader: MessageReader
+    rules: Sequence[Rule], named: Mapping[str, str], dialogs: Sequence[Dialog], reader: MessageReader
 ) -> list[ir.Message]:
     sent_by = senders(dialogs)
-    return [reader.message(rule, tuple(sent_by.get(classes[str(rule)], ()))) for rule in rules]
+    return [
+        reader.message(rule, name, tuple(sent_by.get(class_name(name), ())))
+        for rule in rules
+        for name in [named[str(rule)]]
+    ]
 
 
 def _named_rules(grammar: Grammar, reader: TypeReader, messages: set[str]) -> Iterator[ir.NamedRule]:

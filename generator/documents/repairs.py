@@ -22,10 +22,13 @@ from specwire.generator.abnf.syntax import (
     Rulelist,
     write_element,
 )
-from specwire.generator.diagnostics import Diagnostic, Diagnostics, Source
+from specwire.generator.diagnostics import Diagnostic, Diagnostics, Source, Span
 from specwire.generator.documents.misspellings import speller_of
 from specwire.generator.ir.names import fold
 from specwire.generator.passes.grammar import references
+from specwire.generator.passes.layouts import words_of
+from specwire.generator.passes.octets import Octets
+from specwire.generator.passes.resolve import resolve_names
 from specwire.generator.profile.tables import Erratum
 
 _REASONS = {
@@ -41,6 +44,7 @@ _REASONS = {
 _ENDLESS = "A length has an end: the star after the number of its octets is a slip."
 _LONG_LENGTHS = (2, 4, 8)
 """Octets of a length after its escape."""
+_CHARACTERS = re.compile(r"\b(?:char(?:acter)?s?|sign(?:ed)?)\b", re.IGNORECASE)
 _SLIP_HELP = "profile.toml records this correction as an erratum; remove the erratum if it is wrong"
 _BEFORE = re.compile(r"[^=]*=/?\s*")
 
@@ -62,11 +66,14 @@ def propose_errata(
     seen: set[tuple[str, str]] = set()
     repairs = [diagnostic for diagnostic in found if diagnostic.code in _REASONS]
     speller = speller_of(rulelist)
+    octets = Octets(resolve_names([rulelist], diagnostics=Diagnostics()))
     for rule in rulelist.rules:
         corrected = speller.correct(rule.definition)
         if length := _length_with_end(rule, rulelist):
             corrected = length
             speller.slips.append((rule.definition.span, _ENDLESS))
+        if _names_characters(rule):
+            corrected = _with_alternatives(corrected, octets, speller.slips)
         written = [_REASONS[d.code] for d in repairs if _is_about(d, rule)]
         reasons = dict.fromkeys([*written, *(reason for _, reason in speller.slips)])
         was = re.sub(r"\s+", " ", _BEFORE.sub("", texts.get(rule.span.line, ""), count=1)).strip()
@@ -110,6 +117,23 @@ def _precedes_one_element(rule: Rule, rulelist: Rulelist) -> bool:
     sequences = [other.definition for other in rulelist.rules if isinstance(other.definition, Concatenation)]
     fitting = [items for sequence in sequences if (items := sequence.items)[-2] in uses]
     return bool(uses) and len(fitting) == len(uses)
+
+
+def _names_characters(rule: Rule) -> bool:
+    """Whether the comment of a rule describes a set of characters: ``; visible char plus tab, space``."""
+    return bool(_CHARACTERS.search(words_of(rule.trailing or rule.leading)))
+
+
+def _with_alternatives(element: Element, octets: Octets, slips: list[tuple[Span, str]]) -> Element:
+    """Return an element with ``1*( SP / VCHAR )`` for the slip ``1*( SP VCHAR )``, noted in `slips`."""
+    match element:
+        case Concatenation(items=items):
+            return replace(element, items=tuple(_with_alternatives(item, octets, slips) for item in items))
+        case Repetition(element=Concatenation(items=items) as group) if all(map(octets.is_class, items)):
+            alternatives = Alternation(items, group.span)
+            slips.append((group.span, f"One character at a time is repeated: {write_element(alternatives)}."))
+            return replace(element, element=alternatives)
+    return element
 
 
 def _told(reason: str) -> str:

@@ -12,6 +12,7 @@ Unused rules that are read as messages are an assumption (W405).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 from specwire.generator.abnf.syntax import (
@@ -24,6 +25,7 @@ from specwire.generator.abnf.syntax import (
     Rule,
 )
 from specwire.generator.diagnostics import Diagnostics
+from specwire.generator.ir.names import fold
 from specwire.generator.passes.grammar import Grammar, is_made_of_names, references
 from specwire.generator.passes.octets import MAX_DEPTH, Octets
 from specwire.generator.profile.tables import LoadedProfile
@@ -59,6 +61,22 @@ def find_messages(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnost
             "list them under `messages` in the profile",
         )
     return [rule for name, rule in rules.items() if name in found]
+
+
+def message_names(rules: Sequence[Rule], loaded: LoadedProfile) -> dict[str, str]:
+    """Return the name of each message, by its rule as written.
+
+    It is the name of the rule. Where ``C:init`` and ``S:init`` are both messages, it begins with the
+    role: ``client-init`` if the profile names the roles, else ``C-init``.
+    """
+    count = Counter(fold(rule.name) for rule in rules)
+    roles = {letter: table.name for letter, table in loaded.profile.roles.items()}
+    return {
+        str(rule): f"{roles.get(rule.role, rule.role)}-{rule.name}"
+        if rule.role and count[fold(rule.name)] > 1
+        else rule.name
+        for rule in rules
+    }
 
 
 def _listed(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnostics) -> Sequence[Rule]:
