@@ -22,6 +22,7 @@ from specwire.generator.abnf.syntax import Rule
 from specwire.generator.diagnostics import Diagnostic, Diagnostics
 from specwire.generator.ir.dialogs import Dialog
 from specwire.generator.ir.names import class_name, fold
+from specwire.generator.partial import build_sound
 from specwire.generator.passes.capacity import check_capacity
 from specwire.generator.passes.claims import check_claims
 from specwire.generator.passes.declarations import (
@@ -62,8 +63,10 @@ class Compilation:
     warnings: tuple[Diagnostic, ...]
 
 
-def compile_protocol(folder: Path, *, shown: str | None = None) -> Compilation:
+def compile_protocol(folder: Path, *, shown: str | None = None, partial: bool = False) -> Compilation:
     """Read the protocol in `folder`, which diagnostics call `shown`.
+
+    With `partial`, messages with faults are omitted, each with a warning (W423).
 
     Raises:
         SpecError: with every fault found, in the order of their places.
@@ -76,10 +79,16 @@ def compile_protocol(folder: Path, *, shown: str | None = None) -> Compilation:
     # A rule that could not be read is still defined: its uses are not reported as well.
     primitives += unread_names(diagnostics.errors)
     grammar = resolve_names(rulelists, diagnostics=diagnostics, primitives=primitives)
-    diagnostics.raise_errors()
-    protocol = _build(grammar, loaded, diagnostics)
-    diagnostics.raise_errors()
-    check_unused(grammar, tuple(standing_rules(grammar, protocol, loaded.profile)), diagnostics)
+    if partial:
+        protocol, diagnostics, omitted = build_sound(
+            grammar, loaded, diagnostics, lambda listed, found: _build(grammar, listed, found)
+        )
+    else:
+        omitted = []
+        diagnostics.raise_errors()
+        protocol = _build(grammar, loaded, diagnostics)
+    used = (*standing_rules(grammar, protocol, loaded.profile), *omitted)
+    check_unused(grammar, used, diagnostics)
     return Compilation(protocol, grammar, tuple(diagnostics))
 
 
@@ -91,7 +100,7 @@ def _build(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnostics) ->
     check_expansion(grammar, rules, loaded, diagnostics)
     diagnostics.raise_errors()
     check_capacity(grammar, diagnostics)
-    named = message_names(rules, loaded)
+    named = message_names(grammar, rules, loaded)
     classes = {rule: class_name(name) for rule, name in named.items()}
     if profile.dialogs:
         dialogs = build_dialogs(grammar, profile.dialogs, classes, diagnostics, place=loaded.span_of)
@@ -117,7 +126,7 @@ def _build(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnostics) ->
     )
     diagnostics.raise_errors()
     selectors, tagged = find_tags(messages, diagnostics, loaded.place("name"))
-    return ir.Protocol(
+    protocol = ir.Protocol(
         ir_version=ir.IR_VERSION,
         name=profile.name,
         title=profile.title or profile.name,
@@ -140,6 +149,8 @@ def _build(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnostics) ->
         folded=is_folded(tagged),
         max_depth=profile.max_depth if reader.enclosed else 0,
     )
+    diagnostics.raise_errors()
+    return protocol
 
 
 def _lay_out(

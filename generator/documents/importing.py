@@ -37,7 +37,7 @@ from specwire.generator.abnf.sources import DEFINED, GRAMMAR, read_published
 from specwire.generator.abnf.syntax import Rulelist
 from specwire.generator.diagnostics import Diagnostic, Diagnostics, Severity, Source, Span
 from specwire.generator.documents.blocks import Block, cut_blocks, whole_grammar
-from specwire.generator.documents.borrowed import report_borrowed, undefined_names
+from specwire.generator.documents.borrowed import find_base, report_borrowed, undefined_names
 from specwire.generator.documents.changes import RuleChange, rule_changes
 from specwire.generator.documents.comments import without_comments
 from specwire.generator.documents.conventions import propose_rules
@@ -116,15 +116,23 @@ def import_document(
     edition_was: str | None = None
     if loaded is None:
         slips = Diagnostics()
-        errata = (*propose_errata(written, rulelist, tuple(found), slips), *draft.converted.errata)
         published = [rule for rule in rulelist.rules if draft.text.is_published(rule.span.line)]
         missing = undefined_names(rulelist, published)
         rules = propose_rules(rulelist, missing, slips)
         defined = {fold(name) for added in rules for name in DEFINED.findall(added.text)}
-        report_borrowed([use for use in missing if fold(use.name) not in defined], folder, slips)
+        missing = [use for use in missing if fold(use.name) not in defined]
+        base = find_base(missing, source.text, folder)
+        report_borrowed(missing, base, slips)
+        base = base if base and base.named else None
+        inherited = base.names if base else ()
+        errata = (
+            *propose_errata(written, rulelist, tuple(found), slips, inherited),
+            *draft.converted.errata,
+        )
         diagnostics.extend(draft.text.in_document(slips, written.path))
         commands = draft.converted.commands or tuple(map(str, forgotten_messages(rulelist)))
         proposed = Proposals(
+            base=base.protocol if base else None,
             errata=errata,
             rules=rules,
             commands=commands,

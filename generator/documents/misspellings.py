@@ -12,7 +12,7 @@ Everything else is left to the user.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from specwire.generator.abnf.parser import core_rules
@@ -131,9 +131,13 @@ class Speller:
         return _fold(reference.name) in self.names
 
 
-def speller_of(rulelist: Rulelist) -> Speller:
-    """Return the corrector for the names of a grammar, which knows its rules and those of RFC 5234."""
-    known = [*core_rules(), *(name.upper() for name in EXTERNALS), *(rule.name for rule in rulelist.rules)]
+def speller_of(rulelist: Rulelist, inherited: Collection[str] = ()) -> Speller:
+    """Return the corrector for the names of a grammar.
+
+    It knows the rules of the grammar, the `inherited` ones, and those of RFC 5234.
+    """
+    known = [*core_rules(), *(name.upper() for name in EXTERNALS), *inherited]
+    known += [rule.name for rule in rulelist.rules]
     return Speller({_fold(name): name for name in known})
 
 

@@ -23,6 +23,7 @@ class Proposals:
     """Entries of a new profile that a document implies.
 
     Attributes:
+        base: the protocol whose rules this one uses.
         errata: corrections of rules.
         rules: definitions of names that the document does not define.
         commands: the messages, where neither their form nor the dialogs show them.
@@ -33,6 +34,7 @@ class Proposals:
         prose: statements outside the grammar.
     """
 
+    base: str | None = None
     errata: Sequence[Erratum] = ()
     rules: Sequence[AddedRules] = ()
     commands: Sequence[str] = ()
@@ -52,6 +54,8 @@ def new_profile(protocol: str, facts: Facts, source: SourceDocument, proposed: P
         f"title = {quote(facts.title)}",
         f"edition = {quote(facts.edition)}",
     ]
+    if proposed.base:
+        lines.append(f"base = {quote(proposed.base)}")
     if proposed.commands:
         lines += ["", "messages = [", *(f"    {quote(command)}," for command in proposed.commands), "]"]
     lines += ["", "[source]", f"document = {quote(source.document)}", f"sha256 = {quote(source.sha256)}"]

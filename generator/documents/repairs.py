@@ -8,7 +8,7 @@ and are kept.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from specwire.generator.abnf.lines import Places, cut_rules
@@ -50,7 +50,11 @@ _BEFORE = re.compile(r"[^=]*=/?\s*")
 
 
 def propose_errata(
-    source: Source, rulelist: Rulelist, found: Sequence[Diagnostic], diagnostics: Diagnostics
+    source: Source,
+    rulelist: Rulelist,
+    found: Sequence[Diagnostic],
+    diagnostics: Diagnostics,
+    inherited: Collection[str] = (),
 ) -> Iterator[Erratum]:
     """Yield one erratum for each definition with a misspelled name, or with a finding in `_REASONS`.
 
@@ -59,13 +63,14 @@ def propose_errata(
     Args:
         found: the warnings from reading `source`.
         rulelist: the rules read from `source`.
+        inherited: names that another protocol defines, whose rules this one uses.
     """
     cut = cut_rules(source.text, Places(source, source.text), dialect="zeromq", diagnostics=Diagnostics())
     places = Places(source, source.text)
     texts = {places.line(rule.start): rule.text for rule in cut.rules}
     seen: set[tuple[str, str]] = set()
     repairs = [diagnostic for diagnostic in found if diagnostic.code in _REASONS]
-    speller = speller_of(rulelist)
+    speller = speller_of(rulelist, inherited)
     octets = Octets(resolve_names([rulelist], diagnostics=Diagnostics()))
     for rule in rulelist.rules:
         corrected = speller.correct(rule.definition)
