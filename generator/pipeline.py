@@ -22,6 +22,7 @@ from specwire.generator.abnf.syntax import Rule
 from specwire.generator.diagnostics import Diagnostic, Diagnostics
 from specwire.generator.ir.dialogs import Dialog
 from specwire.generator.ir.names import class_name, fold
+from specwire.generator.partial import build_sound
 from specwire.generator.passes.capacity import check_capacity
 from specwire.generator.passes.claims import check_claims
 from specwire.generator.passes.declarations import (
@@ -43,7 +44,7 @@ from specwire.generator.passes.layouts import ChoiceLayout, FieldsLayout, ValueL
 from specwire.generator.passes.nesting import check_nesting
 from specwire.generator.passes.presence import name_announced, read_flags
 from specwire.generator.passes.resolve import resolve_names
-from specwire.generator.passes.roots import find_messages
+from specwire.generator.passes.roots import find_messages, message_names
 from specwire.generator.passes.streams import find_stream
 from specwire.generator.passes.tags import find_tags, is_folded
 from specwire.generator.passes.timestamps import check_timestamps
@@ -62,8 +63,10 @@ class Compilation:
     warnings: tuple[Diagnostic, ...]
 
 
-def compile_protocol(folder: Path, *, shown: str | None = None) -> Compilation:
+def compile_protocol(folder: Path, *, shown: str | None = None, partial: bool = False) -> Compilation:
     """Read the protocol in `folder`, which diagnostics call `shown`.
+
+    With `partial`, messages with faults are omitted, each with a warning (W423).
 
     Raises:
         SpecError: with every fault found, in the order of their places.
@@ -76,10 +79,16 @@ def compile_protocol(folder: Path, *, shown: str | None = None) -> Compilation:
     # A rule that could not be read is still defined: its uses are not reported as well.
     primitives += unread_names(diagnostics.errors)
     grammar = resolve_names(rulelists, diagnostics=diagnostics, primitives=primitives)
-    diagnostics.raise_errors()
-    protocol = _build(grammar, loaded, diagnostics)
-    diagnostics.raise_errors()
-    check_unused(grammar, tuple(standing_rules(grammar, protocol, loaded.profile)), diagnostics)
+    if partial:
+        protocol, diagnostics, omitted = build_sound(
+            grammar, loaded, diagnostics, lambda listed, found: _build(grammar, listed, found)
+        )
+    else:
+        omitted = []
+        diagnostics.raise_errors()
+        protocol = _build(grammar, loaded, diagnostics)
+    used = (*standing_rules(grammar, protocol, loaded.profile), *omitted)
+    check_unused(grammar, used, diagnostics)
     return Compilation(protocol, grammar, tuple(diagnostics))
 
 
@@ -91,14 +100,15 @@ def _build(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnostics) ->
     check_expansion(grammar, rules, loaded, diagnostics)
     diagnostics.raise_errors()
     check_capacity(grammar, diagnostics)
-    classes = {str(rule): class_name(rule.name) for rule in rules}
+    named = message_names(grammar, rules, loaded)
+    classes = {rule: class_name(name) for rule, name in named.items()}
     if profile.dialogs:
         dialogs = build_dialogs(grammar, profile.dialogs, classes, diagnostics, place=loaded.span_of)
     else:
         dialogs = infer_dialogs(grammar, classes, loaded, diagnostics)
     reader = TypeReader(grammar, loaded, diagnostics, frozenset(classes.values()))
     flags = read_flags(reader)
-    messages = _lay_out(rules, classes, dialogs, MessageReader(reader, flags))
+    messages = _lay_out(rules, named, dialogs, MessageReader(reader, flags))
     bits = name_announced(flags, messages)
     check_claims(reader, messages)
     named_rules = tuple(_named_rules(grammar, reader, {str(rule) for rule in rules}))
@@ -109,14 +119,14 @@ def _build(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnostics) ->
     names.check(grammar, messages)
     check_keys(dialogs, messages, bits, loaded, diagnostics)
     check_package_names(rules, classes, constants, enums, bits, diagnostics, loaded)
-    replies = {fold(rule.name): classes[str(rule)] for rule in rules}
+    replies = {fold(name): classes[rule] for rule, name in named.items()}
     answers = tuple(_answers(profile.answers, replies, names))
     unexpected = tuple(
         (role, names.reply(reply, replies, "unexpected", role)) for role, reply in profile.unexpected.items()
     )
     diagnostics.raise_errors()
     selectors, tagged = find_tags(messages, diagnostics, loaded.place("name"))
-    return ir.Protocol(
+    protocol = ir.Protocol(
         ir_version=ir.IR_VERSION,
         name=profile.name,
         title=profile.title or profile.name,
@@ -139,13 +149,19 @@ def _build(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnostics) ->
         folded=is_folded(tagged),
         max_depth=profile.max_depth if reader.enclosed else 0,
     )
+    diagnostics.raise_errors()
+    return protocol
 
 
 def _lay_out(
-    rules: Sequence[Rule], classes: Mapping[str, str], dialogs: Sequence[Dialog], reader: MessageReader
+    rules: Sequence[Rule], named: Mapping[str, str], dialogs: Sequence[Dialog], reader: MessageReader
 ) -> list[ir.Message]:
     sent_by = senders(dialogs)
-    return [reader.message(rule, tuple(sent_by.get(classes[str(rule)], ()))) for rule in rules]
+    return [
+        reader.message(rule, name, tuple(sent_by.get(class_name(name), ())))
+        for rule in rules
+        for name in [named[str(rule)]]
+    ]
 
 
 def _named_rules(grammar: Grammar, reader: TypeReader, messages: set[str]) -> Iterator[ir.NamedRule]:

@@ -98,4 +98,10 @@ DOCUMENTS = (
         "No dialog defines the sender of a request or a reply. Requests are assumed to be sent by the "
         "client, replies by the server.",
     ),
+    Code(
+        "W720",
+        "A definition that is assumed for a name",
+        "The document uses a name that it does not define. The other messages of the same form, or the "
+        "family of the grammar, show its definition. The profile has the rule under [[rules]].",
+    ),
 )

@@ -128,10 +128,10 @@ LAYOUTS = (
         "E418",
         "Names that collide",
         "Two elements would have the same name in the generated package.",
+        "C:A = %x01 x\nA = %x02 x\nx = 2OCTET\n",
         "C:A = %x01 x\nS:A = %x02 x\nx = 2OCTET\n",
-        "C:A = %x01 x\nS:B = %x02 x\nx = 2OCTET\n",
+        _DEMO + 'messages = ["C:A", "A"]\n',
         _DEMO + 'messages = ["C:A", "S:A"]\n',
-        _DEMO + 'messages = ["C:A", "S:B"]\n',
     ),
     Code(
         "E419",
@@ -374,5 +374,11 @@ LAYOUTS = (
         "text.",
         "A = %x01 x\nx = 1*( " + " / ".join(f'"word{n}"' for n in range(1_000)) + " )\n",
         "A = %x01 x\nx = 1*( ALPHA / DIGIT )\n",
+    ),
+    Code(
+        "W423",
+        "A message that is omitted",
+        "The message, or a rule that it uses, has a fault. With `--partial`, the sound messages are "
+        "generated without it.",
     ),
 )

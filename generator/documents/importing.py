@@ -19,6 +19,7 @@ outdated errata are reported.
     W714  a rule without a name                       W715  a misspelled name
     W716  a character that is not in ABNF             W717  names that another document may define
     W718  a sender assumed from the name
+    W720  a definition that is assumed for a name
     W719  prose about frames, numbers or letters that the grammar does not show
 """
 
@@ -32,13 +33,14 @@ from pathlib import Path
 
 from specwire.generator.abnf.lines import read_grammar
 from specwire.generator.abnf.parser import parse_grammar
-from specwire.generator.abnf.sources import GRAMMAR, read_published
+from specwire.generator.abnf.sources import DEFINED, GRAMMAR, read_published
 from specwire.generator.abnf.syntax import Rulelist
 from specwire.generator.diagnostics import Diagnostic, Diagnostics, Severity, Source, Span
 from specwire.generator.documents.blocks import Block, cut_blocks, whole_grammar
-from specwire.generator.documents.borrowed import report_borrowed
+from specwire.generator.documents.borrowed import find_base, report_borrowed, undefined_names
 from specwire.generator.documents.changes import RuleChange, rule_changes
 from specwire.generator.documents.comments import without_comments
+from specwire.generator.documents.conventions import propose_rules
 from specwire.generator.documents.conversion import Converted, convert
 from specwire.generator.documents.facts import Facts, clean, read_facts
 from specwire.generator.documents.joining import GrammarText, join_blocks
@@ -47,6 +49,7 @@ from specwire.generator.documents.profile_text import Proposals, edit_edition, e
 from specwire.generator.documents.prose import find_statements, fixed_values
 from specwire.generator.documents.reading import check_size, read_document, read_octets
 from specwire.generator.documents.repairs import propose_errata
+from specwire.generator.ir.names import fold
 from specwire.generator.profile.reader import NAME, PROFILE, load_profile
 from specwire.generator.profile.tables import Erratum, LoadedProfile, Profile, SourceDocument
 
@@ -120,13 +123,25 @@ def import_document(
     edition_was: str | None = None
     if loaded is None:
         slips = Diagnostics()
-        errata = (*propose_errata(written, rulelist, tuple(found), slips), *draft.converted.errata)
         published = [rule for rule in rulelist.rules if draft.text.is_published(rule.span.line)]
-        report_borrowed(rulelist, published, folder, slips)
+        missing = undefined_names(rulelist, published)
+        rules = propose_rules(rulelist, missing, slips)
+        defined = {fold(name) for added in rules for name in DEFINED.findall(added.text)}
+        missing = [use for use in missing if fold(use.name) not in defined]
+        base = find_base(missing, source.text, folder)
+        report_borrowed(missing, base, slips)
+        base = base if base and base.named else None
+        inherited = base.names if base else ()
+        errata = (
+            *propose_errata(written, rulelist, tuple(found), slips, inherited),
+            *draft.converted.errata,
+        )
         diagnostics.extend(draft.text.in_document(slips, written.path))
         commands = draft.converted.commands or tuple(map(str, forgotten_messages(rulelist)))
         proposed = Proposals(
+            base=base.protocol if base else None,
             errata=errata,
+            rules=rules,
             commands=commands,
             frames=draft.converted.published,
             senders=draft.converted.senders,

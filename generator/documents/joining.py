@@ -18,7 +18,7 @@ from specwire.generator.abnf.parser import parse_grammar
 from specwire.generator.abnf.syntax import Reference, Rule, Rulelist, write_element
 from specwire.generator.diagnostics import Diagnostic, Diagnostics, Source, Span
 from specwire.generator.documents.blocks import Block
-from specwire.generator.documents.lines import PAGE_BREAK
+from specwire.generator.documents.lines import PAGE_BREAK, joined_name
 from specwire.generator.documents.variants import find_variants, with_idle_roles
 from specwire.generator.passes.grammar import Key, key_of, names_itself, references
 
@@ -111,9 +111,9 @@ def _report_joined_names(block: Block, diagnostics: Diagnostics) -> None:
     published = block.source.text.split("\n")
     for number, line in enumerate(block.lines, start=block.first_line):
         name = re.match(r"[ \t]*([\w:-]+)[ \t]*=", line)
-        was = published[number - 1][name.start(1) : name.end(1)] if name else ""
-        if name and " " in was:
-            span = Span(block.source, number, name.start(1) + 1, number, name.end(1) + 1)
+        if name and (was := joined_name(published[number - 1])):
+            end = name.start(1) + len(was)
+            span = Span(block.source, number, name.start(1) + 1, number, end + 1)
             message = f"rule name '{was}' contains a space"
             diagnostics.warning("W712", span, message, f"it is read as '{name[1]}' wherever it is used")
 
@@ -122,8 +122,9 @@ def _report_signs(block: Block, diagnostics: Diagnostics) -> None:
     """Report the first character of each line that is not ABNF and is replaced."""
     published = block.source.text.split("\n")
     for number, line in enumerate(block.lines, start=block.first_line):
-        signs = zip(published[number - 1], line, strict=False)
-        for column, (was, now) in enumerate(signs, start=1):
+        head = line.find("=") + 1 if joined_name(published[number - 1]) else 0
+        signs = list(zip(published[number - 1], line, strict=False))[head:]
+        for column, (was, now) in enumerate(signs, start=head + 1):
             if was != now and was not in " \t\f\u00a0":
                 span = Span(block.source, number, column, number, column + 1)
                 message = f"'{was}' is not ABNF" if was.isascii() else f"'{was}' is not ASCII"

@@ -1,7 +1,7 @@
 """Normalised lines of a document, from which blocks are cut.
 
-Page headers and footers are marked, rule names with a space are joined, and typographic quotes and
-dashes in rules become those of ABNF. In marked blocks, comments that begin with ``#`` or ``//``
+Page headers and footers are marked, rule names with a space (``public key =``, ``S: done =``) are
+joined, and typographic quotes and dashes in rules become those of ABNF. In marked blocks, comments that begin with ``#`` or ``//``
 begin with ``;`` instead.
 
 Lines and columns are preserved, so that findings point into the document.
@@ -30,6 +30,10 @@ _MARKED_COMMENT = re.compile(r"([ \t]*)(#+|//+|--+)(?=[ \t]|$)")
 _FOOTER = re.compile(r".*\[Page[ \t]+[0-9ivxlc]+\][ \t]*$", re.IGNORECASE)
 _HEADER = re.compile(r"(?:RFC[ \t]*\d+|Internet[- ]Draft)\b.*\b\d{4}[ \t]*$", re.IGNORECASE)
 _SPACED = re.compile(r"[ \t]*((?:[A-Za-z]:)?[A-Za-z][\w-]*) ([A-Za-z][\w-]*)[ \t]{2,}=(?![=/])")
+_AFTER_ROLE = re.compile(
+    r"^(?P<role>[ \t]*[A-Za-z]:)(?P<blanks>[ ]+)(?P<name>[A-Za-z][\w-]*)(?=[ \t]*=(?!=))"
+)
+_WITH_ROLE = re.compile(r"[ \t]*[A-Za-z]:[A-Za-z][\w-]*[ \t]*=(?!=)")
 _RULE = re.compile(r"[ \t]*(?:[A-Za-z]:)?[A-Za-z][\w-]*[ \t]*=(?!=)")
 
 
@@ -37,7 +41,13 @@ def read_lines(text: str) -> list[str]:
     """Return the lines of a document, without line ends."""
     whole = [line.removesuffix("\r").replace("\u00a0", " ") for line in text.split("\n")]
     lines = [line if len(line) <= LONGEST_LINE else "" for line in whole]
-    return _join_names(_mark_pages(lines))
+    return _join_names(_join_roles(_mark_pages(lines)))
+
+
+def joined_name(line: str) -> str:
+    """Return the name with spaces in it that a line of the document defines; empty if there is none."""
+    defined = _AFTER_ROLE.match(line) or _SPACED.match(line)
+    return defined.group().partition("=")[0].strip() if defined else ""
 
 
 def as_code(line: str) -> str:
@@ -76,6 +86,13 @@ def _mark_pages(lines: list[str]) -> list[str]:
                 last += 1
         marked[first:last] = [PAGE_BREAK] * (last - first)
     return marked
+
+
+def _join_roles(lines: list[str]) -> list[str]:
+    """Replace ``S: done =`` by ``S:done  =``, if other rules have a role; the other columns are preserved."""
+    if not any(map(_WITH_ROLE.match, lines)):
+        return lines
+    return [_AFTER_ROLE.sub(r"\g<role>\g<name>\g<blanks>", line, count=1) for line in lines]
 
 
 def _join_names(lines: list[str]) -> list[str]:

@@ -1,6 +1,7 @@
 """Search for messages that the dialogs of a grammar omit, so that the profile can list all messages.
 
-A message begins with constants, such as a signature and a number, and is not part of another rule.
+A message begins with constants, such as a signature and a number, or is a constant that a dialog
+names, and is not part of another rule.
 If dialogs define senders, their messages are normally all there are. But authors add messages
 without extending the dialog, and a second protocol in the same document may have a dialog without
 senders.
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from specwire.generator.abnf.parser import core_rules
 from specwire.generator.abnf.syntax import (
     Alternation,
     CharVal,
@@ -44,8 +46,13 @@ def forgotten_messages(rulelist: Rulelist) -> list[Rule]:
         if not forms.is_dialog(rule)
         for use in references(rule.definition)
     }
-    formed = {key_of(rule): rule for rule in rules if forms.is_message(rule) and key_of(rule) not in inside}
     sent = {forms.key_meant(use) for rule in rules for use in references(rule.definition) if use.role}
+    formed = {
+        key_of(rule): rule
+        for rule in rules
+        if forms.is_message(rule) or (key_of(rule) in sent and forms.is_constant(rule))
+        if key_of(rule) not in inside
+    }
     return [] if all(key in spoken & sent for key in formed) else list(formed.values())
 
 
@@ -66,6 +73,10 @@ class _Forms:
         """Whether a rule is a sequence that begins with a constant."""
         definition = rule.definition
         return isinstance(definition, Concatenation) and self._is_constant(definition.items[0], DEEPEST)
+
+    def is_constant(self, rule: Rule) -> bool:
+        """Whether a rule has always the same octets."""
+        return self._is_constant(rule.definition, DEEPEST)
 
     def is_dialog(self, rule: Rule) -> bool:
         """Whether a rule consists only of messages, with or without senders."""
@@ -98,6 +109,8 @@ class _Forms:
                 if key not in self._constant:
                     self._constant[key] = self._is_constant(meant.definition, depth - 1)
                 return self._constant[key]
+            case Reference(role=None) if core := core_rules().get(element.name.upper()):
+                return self._is_constant(core, depth)
         return False
 
 

@@ -3,14 +3,16 @@
 Three kinds of misspellings are corrected: one letter added, missing, wrong or exchanged
 (``messsage``), a space instead of a hyphen in a name (``status code``), and a number without its
 percent sign (``x03``). Digits are never corrected: ``number-8`` is not ``number-4``. An undefined
-message among the alternatives of a dialog is removed, because it can never be sent. Everything else
-is left to the user.
+message among the alternatives of a dialog is removed, because it can never be sent.
+
+One slip is in a number: zproto's generator writes ``%xAA %xA10`` for the signature 0xAAA0 | 10.
+Everything else is left to the user.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from specwire.generator.abnf.parser import core_rules
@@ -31,6 +33,8 @@ _SHORTEST = 5
 """Minimum number of letters of a name in which one may be wrong."""
 MAX_GUESSES = 200_000
 """Names that are compared with undefined ones, all together; a comparison takes about a microsecond."""
+_SIGNATURE = 0xAA
+"""The first octet of the signatures of zproto's protocols; the second is 0xA0 | number."""
 _NUMBER = re.compile(r"x([0-9A-F]{2})\Z", re.IGNORECASE)
 
 
@@ -59,7 +63,7 @@ class Speller:
                 items = tuple(self._possible(tuple(map(self._corrected, element.items))))
                 return replace(element, items=items) if len(items) > 1 else items[0]
             case Concatenation():
-                items = tuple(map(self._corrected, self._joined(element.items)))
+                items = self._with_signature(tuple(map(self._corrected, self._joined(element.items))))
                 return replace(element, items=items) if len(items) > 1 else items[0]
             case Repetition() | Option():
                 return replace(element, element=self._corrected(element.element))
@@ -93,6 +97,18 @@ class Speller:
                     continue
             yield one
 
+    def _with_signature(self, items: tuple[Element, ...]) -> tuple[Element, ...]:
+        """Return the items; zproto's ``%xAA %xA10`` becomes ``%xAA %xAA``, the octets of 0xAAA0 | 10."""
+        match items:
+            case (NumVal(values=(first,)), NumVal(values=(second,)) as number):
+                digits = f"{second:X}"[1:]
+                if first == _SIGNATURE and 0xA00 <= second <= 0xA99 and digits.isdecimal():
+                    octet = 0xA0 | int(digits)
+                    reason = f"zproto's signature {int(digits)} is the number 0xAAA0 | {int(digits)}: "
+                    self.slips.append((number.span, f"{reason}%xAA.{octet:02X}."))
+                    return items[0], replace(number, values=(octet,))
+        return items
+
     def _name(self, reference: Reference) -> Element:
         if self._is_defined(reference):
             return reference
@@ -115,9 +131,13 @@ class Speller:
         return _fold(reference.name) in self.names
 
 
-def speller_of(rulelist: Rulelist) -> Speller:
-    """Return the corrector for the names of a grammar, which knows its rules and those of RFC 5234."""
-    known = [*core_rules(), *(name.upper() for name in EXTERNALS), *(rule.name for rule in rulelist.rules)]
+def speller_of(rulelist: Rulelist, inherited: Collection[str] = ()) -> Speller:
+    """Return the corrector for the names of a grammar.
+
+    It knows the rules of the grammar, the `inherited` ones, and those of RFC 5234.
+    """
+    known = [*core_rules(), *(name.upper() for name in EXTERNALS), *inherited]
+    known += [rule.name for rule in rulelist.rules]
     return Speller({_fold(name): name for name in known})
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from specwire.generator.documents.commands import ROLES
 from specwire.generator.documents.facts import Facts
 from specwire.generator.profile import toml_places
-from specwire.generator.profile.tables import Erratum, ProseStatement, SourceDocument
+from specwire.generator.profile.tables import AddedRules, Erratum, ProseStatement, SourceDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,9 @@ class Proposals:
     """Entries of a new profile that a document implies.
 
     Attributes:
+        base: the protocol whose rules this one uses.
         errata: corrections of rules.
+        rules: definitions of names that the document does not define.
         commands: the messages, where neither their form nor the dialogs show them.
         frames: rules of the grammar that a table lists as frames.
         senders: role by message, where no dialog names it.
@@ -32,7 +34,9 @@ class Proposals:
         prose: statements outside the grammar.
     """
 
+    base: str | None = None
     errata: Sequence[Erratum] = ()
+    rules: Sequence[AddedRules] = ()
     commands: Sequence[str] = ()
     frames: Sequence[str] = ()
     senders: Mapping[str, str] = field(default_factory=dict)
@@ -50,12 +54,16 @@ def new_profile(protocol: str, facts: Facts, source: SourceDocument, proposed: P
         f"title = {quote(facts.title)}",
         f"edition = {quote(facts.edition)}",
     ]
+    if proposed.base:
+        lines.append(f"base = {quote(proposed.base)}")
     if proposed.commands:
         lines += ["", "messages = [", *(f"    {quote(command)}," for command in proposed.commands), "]"]
     lines += ["", "[source]", f"document = {quote(source.document)}", f"sha256 = {quote(source.sha256)}"]
     for erratum in proposed.errata:
         lines += ["", "[[errata]]"]
         lines += [f"{key} = {quote(getattr(erratum, key))}" for key in ("rule", "was", "now", "why")]
+    for added in proposed.rules:
+        lines += ["", "[[rules]]", f"why = {quote(added.why)}", f"text = '''\n{added.text}\n'''"]
     for role in sorted(set(proposed.senders.values())):
         name, socket = ROLES[role]
         lines += ["", f"[roles.{role}]", f"name = {quote(name)}", f"socket = {quote(socket)}"]

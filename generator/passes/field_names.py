@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 import msgspec
 
 from specwire.generator import ir
 from specwire.generator.abnf.syntax import Rule
 from specwire.generator.diagnostics import Diagnostics
-from specwire.generator.ir.names import attribute
+from specwire.generator.ir.names import attribute, snake_case
+
+_LABEL = re.compile(r"(?P<name>[A-Za-z][\w-]*)=\Z", re.ASCII)
 
 
 def distinct(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) -> tuple[ir.Field, ...]:
     """Return the fields with distinct names, qualified by the name of their rule if necessary.
 
-    Names that are still equal get a number, which is an assumption (W408).
+    A value after a constant such as ``"rc="`` is called ``rc``. Names that are still equal get a number,
+    which is an assumption (W408).
     """
+    fields = [_labelled(field, before) for before, field in pairwise([None, *fields]) if field]
     short = Counter(field.name.rpartition("/")[2] for field in fields)
     seen: Counter[str] = Counter()
     found: list[ir.Field] = []
@@ -38,3 +44,13 @@ def distinct(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) -
             )
         found.append(msgspec.structs.replace(field, name=name, attribute=attribute(name)))
     return tuple(found)
+
+
+def _labelled(field: ir.Field, before: ir.Field | None) -> ir.Field:
+    """Return a field named after the constant before it, unless the profile names the field."""
+    text = before.type.text if before and isinstance(before.type, ir.ConstantType) else None
+    label = _LABEL.match(text or "")
+    own = field.rule is not None and field.name.rpartition("/")[2] == snake_case(field.rule)
+    if label is None or field.implied or not own:
+        return field
+    return msgspec.structs.replace(field, name=snake_case(label["name"]))

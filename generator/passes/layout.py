@@ -47,8 +47,8 @@ class MessageReader:
         self.grammar = reader.grammar
         self.diagnostics = reader.diagnostics
 
-    def message(self, rule: Rule, senders: tuple[str, ...]) -> ir.Message:
-        """Return the message of `rule`, without tags: they are found when all messages are known."""
+    def message(self, rule: Rule, name: str, senders: tuple[str, ...]) -> ir.Message:
+        """Return the message of `rule`, which is called `name`, without tags: they are found when all messages are known."""
         tables = self.reader.profile.profile.message
         table = next((tables[name] for name in tables if fold(name) == fold(str(rule))), MessageTable())
         fields = FieldReader(self.reader, rule, table)
@@ -57,9 +57,9 @@ class MessageReader:
         check_fields(parts, rule, self.diagnostics)
         check_parts(parts, rule, self.diagnostics)
         return ir.Message(
-            name=rule.name,
+            name=name,
             rule=str(rule),
-            class_name=class_name(rule.name),
+            class_name=class_name(name),
             doc=words_of(rule.leading),
             line=rule.published_line,
             senders=senders or table.senders,

@@ -5,13 +5,15 @@ The profile may list them. Otherwise the grammar determines them, in this order:
 1. the rules that a role sends in a dialog (``C:OHAI``);
 2. the rules that an unused rule consists of by names alone (``zre = greeting *traffic`` with
    ``traffic = whisper / shout``), or its alternatives (``msg = *( OHAI / NOM )``);
-3. the unused rules with a constant near their beginning, or if there are none, all unused rules with octets.
+3. the unused rules with a constant near their beginning, or if there are none, all unused rules with octets,
+   or else the unused rules that repeat one character (``name = *name-char``).
 
 Unused rules that are read as messages are an assumption (W405).
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 from specwire.generator.abnf.syntax import (
@@ -24,6 +26,7 @@ from specwire.generator.abnf.syntax import (
     Rule,
 )
 from specwire.generator.diagnostics import Diagnostics
+from specwire.generator.ir.names import fold
 from specwire.generator.passes.grammar import Grammar, is_made_of_names, references
 from specwire.generator.passes.octets import MAX_DEPTH, Octets
 from specwire.generator.profile.tables import LoadedProfile
@@ -42,7 +45,7 @@ def find_messages(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnost
     found = reached | (roots.marked(reached) if reached else set()) or _choices(grammar)
     assumed = found - reached
     if not found:
-        found = assumed = roots.marked(reached) or roots.holding_octets()
+        found = assumed = roots.marked(reached) or roots.holding_octets() or roots.values()
     if reached or not _choices(grammar):
         for rule in (rules[name] for name in rules if name in assumed):
             diagnostics.warning(
@@ -59,6 +62,22 @@ def find_messages(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnost
             "list them under `messages` in the profile",
         )
     return [rule for name, rule in rules.items() if name in found]
+
+
+def message_names(grammar: Grammar, rules: Sequence[Rule], loaded: LoadedProfile) -> dict[str, str]:
+    """Return the name of each message, by its rule as written.
+
+    It is the name of the rule. Where the grammar has ``C:init`` and ``S:init``, it begins with the
+    role: ``client-init`` if the profile names the roles, else ``C-init``.
+    """
+    count = Counter(fold(rule.name) for rule in grammar.rules if rule.role)
+    roles = {letter: table.name for letter, table in loaded.profile.roles.items()}
+    return {
+        str(rule): f"{roles.get(rule.role, rule.role)}-{rule.name}"
+        if rule.role and count[fold(rule.name)] > 1
+        else rule.name
+        for rule in rules
+    }
 
 
 def _listed(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnostics) -> Sequence[Rule]:
@@ -174,6 +193,15 @@ class Roots:
             str(rule)
             for rule in self.rules
             if any(True for _ in _targets(self.grammar, rule)) and not self.octets.is_textual(rule.definition)
+        }
+
+    def values(self) -> set[str]:
+        """Return the roots that are single values made of other rules, such as a name of certain characters."""
+        return {
+            str(rule)
+            for rule in self.rules
+            if isinstance(rule.definition, Repetition) and self.octets.is_class(rule.definition.element)
+            if any(True for _ in _targets(self.grammar, rule))
         }
 
     def _is_sequence(self, rule: Rule, depth: int = 0) -> bool:

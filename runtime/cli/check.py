@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from specwire.runtime.cli.console import messages, print_json, waiting
-from specwire.runtime.cli.grammars import GrammarsOption, grammars_folder, protocol_folders
+from specwire.runtime.cli.grammars import GrammarsOption, PartialOption, grammars_folder, protocol_folders
 from specwire.runtime.log.text import show
 from specwire.runtime.quantities import show_count
 
@@ -29,6 +29,7 @@ def command(
     no_assumptions: Annotated[
         bool, typer.Option("--no-assumptions", help="Count every assumption as an error.")
     ] = False,
+    partial: PartialOption = False,
     json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
     """Report every fault, warning and assumption of grammars."""
@@ -40,7 +41,8 @@ def command(
     with waiting("checking grammars"):
         for folder in folders:
             try:
-                found.extend(compile_protocol(folder, shown=folder.as_posix()).warnings)
+                compiled = compile_protocol(folder, shown=folder.as_posix(), partial=partial)
+                found.extend(compiled.warnings)
             except SpecError as error:
                 found.extend(error.diagnostics)
     found = list(dict.fromkeys(found))

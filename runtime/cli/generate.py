@@ -14,17 +14,22 @@ import typer
 from specwire.runtime.cli.console import fail, messages, print_json, waiting
 from specwire.runtime.cli.grammars import (
     GrammarsOption,
+    PartialOption,
     compile_all,
     grammars_folder,
     is_shipped,
     protocol_folders,
 )
+from specwire.runtime.log.text import show
 
 if TYPE_CHECKING:
+    from specwire.generator.diagnostics import Diagnostic
     from specwire.generator.pipeline import Compilation
 
 EXIT_STATUSES = "Exit status: 0; 1 with --check where files differ; 2 for usage and a faulty grammar."
 
+OMITTED = "W423"
+"""Code of the warning about a message that ``--partial`` omits."""
 DRIFT = 1
 """Exit status of ``--check`` where files differ."""
 
@@ -48,10 +53,13 @@ def command(
         Path | None,
         typer.Option(help="Folder whose templates replace those of the same name.", show_default=False),
     ] = None,
+    partial: PartialOption = False,
     check: Annotated[bool, typer.Option("--check", help="Write nothing; fail with a diff.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print what changed as JSON.")] = False,
 ) -> None:
     """Write a package for each protocol; with --check, only say what would change."""
+    from specwire.generator.diagnostics import render_all
+
     folder = grammars_folder(grammars)
     if out is None and is_shipped(folder):
         fail("these grammars are specwire's own; name a folder for the packages with --out")
@@ -60,7 +68,7 @@ def command(
     if out is not None and out.exists() and not out.is_dir():
         fail(f"{out} is a file: name a folder for the packages with --out")
     beside = folder.resolve().parent / "generated"
-    selection = Selection(split_names(target), templates)
+    selection = Selection(split_names(target), templates, partial)
     goal = out or beside
     # What is beside the grammars belongs to them: a package that no grammar gives any more is removed.
     whole = not names and goal.resolve() == beside and selection.targets is None
@@ -68,6 +76,8 @@ def command(
         plan = make_plan(folder, names or [], goal, selection, whole=whole)
         diffs = plan.drift(strict=whole) if check else []
         changed = [first_path(diff) for diff in diffs] if check else plan.write()
+    if plan.omitted:
+        sys.stderr.write(show(f"{render_all(plan.omitted)}\n", keep="\n\t"))
     if json:
         print_json({"folder": str(goal), "checked": check, "changed": changed, "diffs": diffs})
     else:
@@ -103,21 +113,28 @@ def split_names(given: Iterable[str] | None) -> tuple[str, ...] | None:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What to write of each protocol: the targets (None for the default ones), and with whose templates."""
+    """What to write of each protocol: the targets (None for the default ones), with whose templates, and
+    whether all of it."""
 
     targets: Sequence[str] | None = None
     templates: Path | None = None
+    partial: bool = False
+    """Whether messages with faults are omitted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The files of the packages, and which of those in the folder no such run writes any more."""
+    """The files of the packages, and which of those in the folder no such run writes any more.
+
+    `omitted` are the warnings about messages that the packages do not have.
+    """
 
     folder: Path
     files: Mapping[str, str]
     links: Mapping[str, str]
     """Links to the support library by name; none but in specwire's own folder."""
     stale: Callable[[Path], bool]
+    omitted: Sequence[Diagnostic] = ()
 
     def write(self) -> list[str]:
         """Write what is not there yet, remove what is stale; return the paths that changed."""
@@ -160,13 +177,13 @@ def make_plan(
     from specwire.generator.targets import choose_targets
 
     targets = choose_targets(selection.targets)
-    compilations = compile_named(protocol_folders(grammars, names))
-    partial = selection.targets is not None
+    compilations = compile_named(protocol_folders(grammars, names), partial=selection.partial)
+    selected = selection.targets is not None
     files = package_files(
         [compilation.protocol for compilation in compilations.values()],
         targets,
         templates=selection.templates,
-        present={name: targets_of(folder / name) for name in compilations if partial},
+        present={name: targets_of(folder / name) for name in compilations if selected},
         compilations=compilations.values(),
         overview=not names,
     )
@@ -177,16 +194,17 @@ def make_plan(
             fail(f"{name!r} is a module that all packages share: give the protocol another name")
     # Those that were asked for, and the default ones where all of them are written.
     tidied = {target.name for target in targets if not target.emitter.default}
-    tidied |= set() if partial else {""}
+    tidied |= set() if selected else {""}
 
     def stale(path: Path) -> bool:
         inside = whole or path.relative_to(folder).parts[0] in compilations
         return inside and written_for(path) in tidied
 
-    return Plan(folder, files, links, stale)
+    warnings = [found for compilation in compilations.values() for found in compilation.warnings]
+    return Plan(folder, files, links, stale, [found for found in warnings if found.code == OMITTED])
 
 
-def compile_named(folders: Sequence[Path]) -> dict[str, Compilation]:
+def compile_named(folders: Sequence[Path], *, partial: bool = False) -> dict[str, Compilation]:
     """Compile every folder; return the compilations by the names of the protocols, which are all different.
 
     Raises:
@@ -194,7 +212,7 @@ def compile_named(folders: Sequence[Path]) -> dict[str, Compilation]:
     """
     found: dict[str, Compilation] = {}
     places: dict[str, Path] = {}
-    for compilation, place in zip(compile_all(folders), folders, strict=True):
+    for compilation, place in zip(compile_all(folders, partial=partial), folders, strict=True):
         name = compilation.protocol.name
         if name in found:
             fail(f"{places[name]} and {place} are both called {name!r}: name one otherwise")

@@ -21,6 +21,13 @@ GrammarsOption = Annotated[
 ]  # fmt: skip
 
 
+PartialOption = Annotated[
+    bool,
+    typer.Option(
+        "--partial", help="Omit messages with faults instead of refusing the protocol; warn of each."
+    ),
+]
+
 SHIPPED = Path(specwire.__file__).parent / "grammars"
 """The grammars that come with specwire: in a checkout a link to the folder at its top."""
 
@@ -59,8 +66,10 @@ def protocol_folders(grammars: Path, names: Sequence[str]) -> list[Path]:
     return [known[name] for name in (dict.fromkeys(names) or known)]
 
 
-def compile_all(folders: Sequence[Path]) -> list[Compilation]:
+def compile_all(folders: Sequence[Path], *, partial: bool = False) -> list[Compilation]:
     """Compile every folder; the faults of all of them are raised together.
+
+    With `partial`, messages with faults are omitted.
 
     Raises:
         SpecError: at least one has a fault.
@@ -72,7 +81,7 @@ def compile_all(folders: Sequence[Path]) -> list[Compilation]:
     faults: dict[Diagnostic, None] = {}
     for folder in folders:
         try:
-            compiled.append(compile_protocol(folder, shown=folder.as_posix()))
+            compiled.append(compile_protocol(folder, shown=folder.as_posix(), partial=partial))
         except SpecError as error:
             faults |= dict.fromkeys(error.diagnostics)
     if faults:

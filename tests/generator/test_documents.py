@@ -194,6 +194,26 @@ def test_names_that_another_specification_defines(tmp_path: Path) -> None:
     assert found.help == "protocol 'b' defines them: write base = \"b\" in the profile to use its rules"
 
 
+def test_a_base_that_the_document_names(tmp_path: Path) -> None:
+    """The profile has it as base, and a message that only the base defines stays in the dialog."""
+    base = write_document(tmp_path, "# Key Protocol\n\n    S:sorry = %x09 size\n    size = OCTET\n", "key.md")
+    grammars = tmp_path / "grammars"
+    write_imported(import_document(base, "key", folder=grammars / "key"), grammars / "key")
+    text = "# Door Protocol\n\nIt extends the {}.\n\n    door = C:knock ( S:open / S:sorry )\n"
+    text += "    knock = %x01 size\n    open = %x02\n"
+    path = write_document(tmp_path, text.format("Key Protocol"), "door.md")
+    imported = import_document(path, "door", folder=grammars / "door")
+    assert tomllib.loads(imported.profile_text)["base"] == "key" and not imported.errata
+    write_imported(imported, grammars / "door")
+    assert [m.name for m in compile_protocol(grammars / "door").protocol.messages] == [
+        "sorry",
+        "knock",
+        "open",
+    ]
+    path = write_document(tmp_path, text.format("rules of another document"), "door.md")
+    assert "base" not in tomllib.loads(import_document(path, "other", folder=grammars / "other").profile_text)
+
+
 def test_another_document_is_another_edition(tmp_path: Path) -> None:
     folder = tmp_path / "demo"
     folder.mkdir()
@@ -228,7 +248,7 @@ def test_what_is_a_slip(word: str, name: str, slip: bool) -> None:
 def test_faults_of_a_compiled_document_are_shown_in_it(tmp_path: Path) -> None:
     path = write_document(
         tmp_path,
-        "Oven\n\n[[code]]\n   heat = %x01 degrees 4OCTETTES\n   degrees = 4OCTET\n[[/code]]\n",
+        "Oven\n\n[[code]]\n   heat = %x01 degrees rest\n   degrees = *OCTET\n   rest = *OCTET\n[[/code]]\n",
     )
     with pytest.raises(SpecError) as refused:
         compile_document(path)

@@ -244,3 +244,24 @@ def test_a_file_is_no_folder_for_packages(workspace: Path, capfd: pytest.Capture
     assert specwire(capfd, "generate", "filemq", *words).err == (
         f"specwire: {file} is a file: name a folder for the packages with --out\n"
     )
+
+
+def test_the_sound_messages_of_a_grammar_with_faults(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Each omitted message is a warning, and the exit status is 0."""
+    folder = tmp_path / "grammars" / "demo"
+    folder.mkdir(parents=True)
+    (folder / "grammar.abnf").write_text("A = %x01 x\nx = 2OCTET\nB = %x02 nobody\n", encoding="utf-8")
+    (folder / "profile.toml").write_text('name = "demo"\nmessages = ["A", "B"]\n', encoding="utf-8")
+    grammars, out = ("--grammars", str(folder.parent)), ("--out", str(tmp_path / "out"))
+    assert specwire(capfd, "check", *grammars).status == 2
+    checked = specwire(capfd, "check", *grammars, "--partial")
+    assert checked.status == 0
+    assert "nothing is generated from message 'B': rule 'nobody' is not defined" in checked.out
+    assert specwire(capfd, "generate", *grammars, *out).status == 2
+    assert not (tmp_path / "out").exists()
+    generated = specwire(capfd, "generate", *grammars, *out, "--partial")
+    assert generated.status == 0
+    assert "warning[W423]: nothing is generated from message 'B'" in generated.err
+    assert "class A(" in (tmp_path / "out" / "demo" / "codec.py").read_text(encoding="utf-8")
