@@ -162,10 +162,12 @@ def _fault_at_beginning(messages: Sequence[ir.Message]) -> Fault | None:
 
 def _differs(fields: Sequence[ir.Field], octets: str, longer: str) -> bool:
     """Whether the octet after the constants of a message cannot be that of a message with more of them."""
-    behind = list(dropwhile(lambda field: isinstance(field.type, ir.ConstantType), fields))
+    behind = list(dropwhile(lambda field: field.constant and field.option is None, fields))
     after = longer[len(octets) : len(octets) + 2]
     known = longer.startswith(octets) and "?" not in octets + after
-    return known and bool(after) and bool(behind) and int(after, 16) not in first_octets(behind)
+    firsts = first_octets(behind)
+    folded = frozenset(bytes(firsts).lower())  # octets are in lower case if letters are read in either case
+    return known and bool(after) and bool(behind) and int(after, 16) not in firsts | folded
 
 
 def _beginnings(message: ir.Message) -> Iterator[_Beginning]:
