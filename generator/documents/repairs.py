@@ -105,9 +105,8 @@ def _length_with_end(rule: Rule, rulelist: Rulelist) -> Element | None:
                 ),
             )
         ) if long.minimum in _LONG_LENGTHS and _precedes_one_element(rule, rulelist):
-            alternative = replace(
-                rule.definition.items[1], items=(escape, replace(long, maximum=long.minimum))
-            )
+            ended = (escape, replace(long, maximum=long.minimum))
+            alternative = Concatenation(ended, rule.definition.items[1].span)
             return replace(rule.definition, items=(short, alternative))
     return None
 

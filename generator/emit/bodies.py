@@ -113,7 +113,8 @@ def counters(ops: Iterable[Op]) -> Iterator[Number | Bit]:
     """Yield the numbers, and bits of numbers, that count octets or items."""
     for op in ops:
         if isinstance(op, Number):
-            yield from (counter for counter in (op, *op.bits) if counter.counts)
+            numbers: tuple[Number | Bit, ...] = (op, *op.bits)
+            yield from (number for number in numbers if number.counts)
 
 
 def holds_octets(body: Body, records: Mapping[str, RecordPlan]) -> bool:

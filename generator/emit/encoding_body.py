@@ -121,7 +121,8 @@ class BodyEncoder:
         size = fixed_octets(op)
         match op:
             case Number(bits=bits):
-                self.integers |= {number.slot: number for number in (op, *bits)}
+                self.integers[op.slot] = op
+                self.integers |= {bit.slot: bit for bit in bits}
                 if op.counts and size is None:
                     self.numbers[op.slot] = op
                 self.sizes |= {bit.slot: 0 for bit in bits}
@@ -489,7 +490,8 @@ def _slots(body: Body) -> Iterator[str]:
     """Yield the slots of a body, and those of bits."""
     for op in nested(body):
         if isinstance(op, Number):
-            yield from (number.slot for number in (op, *op.bits))
+            yield op.slot
+            yield from (bit.slot for bit in op.bits)
         elif not isinstance(op, Fixed | Mark | Region):
             yield op.slot
 

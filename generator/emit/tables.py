@@ -274,9 +274,9 @@ def _kind(type: ir.Type, owner: str, protocol: ir.Protocol) -> Kind:
         case ir.RecordType():
             return _struct(type, owner, protocol)
         case ir.UnionType(options=options, tags=tags, folded=folded):
-            records = {option.class_name: option for option in options}
-            order = by_tag(list(records), list(map(bytes.fromhex, tags)), folded=folded)
-            return Options(tuple(_option(records[name], owner, protocol) for _, name in order))
+            numbers = [str(number) for number in range(len(options))]
+            order = by_tag(numbers, list(map(bytes.fromhex, tags)), folded=folded)
+            return Options(tuple(_option(options[int(number)], owner, protocol) for _, number in order))
     return "string"
 
 

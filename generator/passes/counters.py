@@ -68,6 +68,10 @@ class _Run:
         for position, field in enumerate(self.fields):
             hint = self.hint(field)
             names = [hint.counts] if isinstance(hint.counts, str) else hint.counts
+            if isinstance(field.type, ir.SizeType) and position == len(self.fields) - 1:
+                form = field.type.forms[0]
+                self.retype(position, ir.ConstantType(form.tag + "00" * form.octets, number=0))
+                continue
             if isinstance(field.type, ir.CounterType):
                 names, number = list(field.type.counts), field.type.number
             elif not names:
@@ -92,6 +96,8 @@ class _Run:
     ) -> None:
         field = self.fields[position]
         found = self._named(field, names, position + 1)
+        if not found and list(names) == [ALL]:
+            self.retype(position, _nothing(number, hint.plus))
         if not found:
             return
         if found != list(range(found[0], found[-1] + 1)):
@@ -166,8 +172,6 @@ class _Run:
     def _named(self, field: ir.Field, names: Sequence[str], start: int) -> list[int]:
         """Return the positions of fields from `start` on, in order; none after E431."""
         if list(names) == [ALL]:
-            if start == len(self.fields):
-                self.fault(field, f"no field follows '{field.name}' in '{self.rule}'", "remove `counts`")
             return list(range(start, len(self.fields)))
         found: list[int] = []
         for name in names:
@@ -293,6 +297,26 @@ class _Run:
             narrowest = min(around, key=len)
             behind = [field for field in behind if field.name in narrowest]
         return behind
+
+
+def _nothing(number: ir.CountType | ir.BitType, plus: int) -> ir.Type:
+    """Return the type of a number that counts nothing: the constant `plus`."""
+    match number:
+        case ir.BitType():
+            return structs.replace(number, constant=plus)
+        case ir.IntegerType(octets=size, order=order):
+            octets = plus.to_bytes(size, order)
+        case ir.VarintType(order=order):
+            groups = _groups(plus) if order == "big" else _groups(plus)[::-1]
+            octets = bytes([*(group | 0x80 for group in groups[:-1]), groups[-1]])
+        case ir.DigitsType(base=base, minimum=minimum):
+            octets = format(plus, "d" if base == 10 else "x").rjust(minimum, "0").encode()
+    return ir.ConstantType(octets.hex(), number=plus)
+
+
+def _groups(number: int) -> list[int]:
+    """Return a number in groups of 7 bits, the most significant first."""
+    return [*(_groups(number >> 7) if number >> 7 else []), number & 0x7F]
 
 
 def _is_uncountable(type: ir.Type) -> bool:

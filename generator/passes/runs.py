@@ -90,8 +90,11 @@ def _kind(
         if _said(reader, element) is None:
             _assume(reader, element, "the number of octets after it, because a constant is before it")
         return "size"
-    if after is None or reader.octets.constant(element) is not None or reader.prefix(element) is None:
+    if reader.octets.constant(element) is not None or reader.prefix(element) is None:
         return "value"
+    if after is None:
+        hint = reader.hint(element if isinstance(element, Reference) else None)
+        return "size" if hint.scope == "rest" else "value"
     hint = reader.hint(element if isinstance(element, Reference) else None)
     if hint.scope == "none" or hint.counts or hint.checksum:
         return "value"

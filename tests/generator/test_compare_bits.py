@@ -135,7 +135,7 @@ def octets_of_bits(draw: st.DrawFn) -> tuple[ir.Field, ...]:
 
 def part_of(octet: int, type: ir.Type) -> int:
     assert isinstance(type, ir.BitType)
-    return octet >> type.shift & (2**type.width - 1)
+    return (octet >> type.shift) % (1 << type.width)
 
 
 def is_allowed(octet: int, fields: tuple[ir.Field, ...], *, written: bool) -> bool:

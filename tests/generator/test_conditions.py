@@ -153,6 +153,24 @@ body = *%x01-FF
     )  # fmt: skip
 
 
+def test_a_number_that_counts_nothing_is_constant(tmp_path: Path) -> None:
+    """The remaining length of MQTT's PINGREQ, and of a message with a plain length."""
+    grammar = (
+        "A = %xC0 size\nB = %x30 size x\nC = %x40 length\nsize = 1*4OCTET\nlength = 2OCTET\nx = *OCTET\n"
+    )
+    profile = 'name = "demo"\nmessages = ["A", "B", "C"]\n[types.size]\ntype = "varint"\ncounts = "*"\n'
+    profile += '[types.length]\ntype = "integer"\nscope = "rest"\n'
+    folder = write(tmp_path / "grammars", grammar, profile)
+    with generated(tmp_path, compile_protocol(folder, shown="demo").protocol) as module:
+        assert module.decode([b"\xc0\x00"]) == module.A()
+        assert module.A().encode() == [b"\xc0\x00"]
+        assert module.B(x=b"ab").encode() == [b"\x30\x02ab"]
+        assert module.C().encode() == [b"\x40\x00\x00"]
+        for wrong in (b"\xc0\x02", b"\xc0\x01x", b"\x40\x00\x02"):
+            with pytest.raises(DecodeError):
+                module.decode([wrong])
+
+
 def test_letters_of_either_case(tmp_path: Path) -> None:
     grammar = 'A = "GET" SP x\nB = %s"put" SP x\nx = *VCHAR\n'
     folder = write(tmp_path / "grammars", grammar, 'name = "demo"\nmessages = ["A", "B"]\n')

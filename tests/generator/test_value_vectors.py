@@ -254,7 +254,6 @@ def test_flags_before_the_frame_that_they_announce(tmp_path: Path) -> None:
             '[types.n]\ntype = "decimal"\ncounts = "name"\n',
             "E430",
         ),
-        ("A = %xA1 n\nn = 2OCTET ; an integer\n", '[types.n]\ncounts = "*"\n', "E431"),
         ("A = %xA1 x [n]\nx = OCTET ; an integer\nn = 2OCTET\n", '[types.n]\nchecksum = "sum8"\n', "E431"),
         ("A = %xA1 *OCTET\n", "[types.A]\nmultiple = 1\n", "E510"),
     ],

@@ -89,7 +89,8 @@ def are_values(records: Records, op: Enclosed, pieces: Pieces, depth: int) -> Ma
     frames = Frames(pieces.data, buffer_of(pieces.data), bounds, np.arange(len(bounds)))
     run = Run(frames, bounds[:-1], bounds[1:])
     ColumnReader(run, records, depth=depth).operation(op)
-    return run.ok & (run.at == run.end)
+    whole: Mask = run.ok & (run.at == run.end)
+    return whole
 
 
 def read_value(plan: NamedPlan, op: Enclosed, octets: bytes, home: ModuleType, path: str) -> Any:
