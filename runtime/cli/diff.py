@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from specwire.runtime.cli.console import fail, messages, new_table, output, print_json, waiting
-from specwire.runtime.cli.grammars import GrammarsOption, compile_all, grammars_folder, protocol_folders
+from specwire.runtime.cli.grammars import (
+    GrammarsOption,
+    compile_all,
+    grammars_folder,
+    is_shipped,
+    protocol_folders,
+)
 from specwire.runtime.cli.usage import UsageError
 from specwire.runtime.log.text import show
 
@@ -102,8 +108,11 @@ def _compare_with_commit(
     from specwire.generator.compare.markdown import write_comment
     from specwire.generator.revisions import changes_since
 
-    with waiting("compiling the grammars of both"):
-        changes = changes_since(commit, grammars_folder(grammars), names)
+    folder = grammars_folder(grammars)
+    if is_shipped(folder):
+        fail("these grammars are specwire's own; name a folder in your repository with --grammars")
+    with waiting("compiling both editions"):
+        changes = changes_since(commit, folder, names)
     if shape == "json":
         print_json({"against": commit, "protocols": [_protocol_as_json(one) for one in changes]})
     elif shape == "markdown":
