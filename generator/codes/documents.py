@@ -6,7 +6,7 @@ from specwire.generator.codes.row import Code
 
 DOCUMENTS = (
     Code("E700", "An invalid protocol name", "The protocol name is not a valid package name."),
-    Code("E701", "Not a text", "The document contains NUL octets or is not UTF-8."),
+    Code("E701", "Not a text", "The document contains NUL octets."),
     Code("E702", "No grammar", "The document contains neither ABNF rules nor frame tables."),
     Code(
         "E703",
@@ -103,5 +103,10 @@ DOCUMENTS = (
         "A definition that is assumed for a name",
         "The document uses a name that it does not define. The other messages of the same form, or the "
         "family of the grammar, show its definition. The profile has the rule under [[rules]].",
+    ),
+    Code(
+        "W721",
+        "A document that is not UTF-8",
+        "The document is read as UTF-16 or as Windows-1252, which includes Latin-1.",
     ),
 )

@@ -19,6 +19,7 @@ outdated errata are reported.
     W714  a rule without a name                       W715  a misspelled name
     W716  a character that is not in ABNF             W717  names that another document may define
     W718  a sender assumed from the name
+    W721  an encoding other than UTF-8
     W720  a definition that is assumed for a name
     W719  prose about frames, numbers or letters that the grammar does not show
 """

@@ -27,7 +27,20 @@ CODE = re.compile(r"[EW]\d{3}")
 BY_TEXT = {"E203", "E204", "W208", "W209", "W210"}
 """Codes of names whose examples describe text: they are read, not compiled."""
 EXAMPLES = [row for row in CODES.values() if row not in TEXTS and (row.wrong or row.right)]
-SHOWN_BY_TESTS = {"E139", "E700", "E701", "E703", "E704", "E705", "E801", "E802", "E803", "W423", "W708"}
+SHOWN_BY_TESTS = {
+    "E139",
+    "E700",
+    "E701",
+    "E703",
+    "E704",
+    "E705",
+    "E801",
+    "E802",
+    "E803",
+    "W423",
+    "W708",
+    "W721",
+}
 """Codes whose input is large, is no grammar, or is a command's argument: tests that name them show them."""
 SENTENCES = {"E803": "writes what is no Python"}
 """What tests look for where they do not look for the code."""
