@@ -538,3 +538,19 @@ def each_octet(octets: bytes) -> list[bytes]:
 def any_chunks(octets: bytes, chance: Random) -> list[bytes]:
     cuts = sorted(chance.sample(range(len(octets) + 1), min(5, len(octets))))
     return [octets[a:b] for a, b in pairwise([0, *cuts, len(octets)])]
+
+
+def test_a_strict_stream_checks_characters(tmp_path: Path) -> None:
+    """By default a text may have any characters but those that end it, as in `decode`."""
+    grammar = 'a = "PUB" SP x SP n CRLF\nb = "PING" CRLF\nx = 1*ALPHA\nn = 1*DIGIT\n'
+    profile = 'name = "demo"\nmessages = ["a", "b"]\n[types.n]\ntype = "decimal"\n[stream]\nunits = true\n'
+    with generated(tmp_path, compiled(tmp_path / "grammars", grammar, profile).protocol) as module:
+        octets = b"PUB x\r\nPING 2\r\n"
+        assert module.StreamDecoder().feed(octets) == [module.A(x="x\r\nPING", n=2)]
+        with pytest.raises(DecodeError) as caught:
+            module.StreamDecoder(strict=True).feed(octets)
+        assert (caught.value.field, caught.value.kind) == ("x", "text")
+        assert module.StreamDecoder(strict=True).feed(b"PUB x 2\r\nPING\r\n") == [
+            module.A(x="x", n=2),
+            module.B(),
+        ]
