@@ -607,9 +607,8 @@ def read_region(
             break
         before = octets
         # The widest region comes first. A region whose number does not belong to an option contains the option.
-        *others, widest = sorted(counts.get(field.name, []), key=lambda one: len(counted_by(one[0]))) or [
-            None
-        ]
+        regions = sorted(counts.get(field.name, []), key=lambda one: len(counted_by(one[0])))
+        others, widest = regions[:-1], regions[-1] if regions else None
         region = None if not others and counts_itself(field.type) else widest
         begins_option = number == 0 or fields[number - 1].option != field.option
         option = field.option if region is None or region[0].option == field.option else None
