@@ -107,7 +107,9 @@ class ConstructBody(Visitor):
         """Add the fields of an integer that is made of bits."""
         assert isinstance(op.coding, Integer)
         fields = "".join(f'"{self.fields[bit.slot].name}" / {self._bit(bit)}, ' for bit in op.bits)
-        self.entries.append((op.slot, f"Bits({fields}{'little=True' * (op.coding.order == 'little')})"))
+        self.entries.append(
+            (f"{op.slot}bits", f"Bits({fields}{'little=True' * (op.coding.order == 'little')})")
+        )
 
     def _bit(self, bit: Bit) -> str:
         number = f"cs.BitsInteger({bit.width})"

@@ -29,9 +29,12 @@ def as_spark(type: pa.DataType) -> spark.DataType:
     """Return what Spark calls an Arrow type; only signed types have a twin."""
     simple: dict[pa.DataType, spark.DataType] = {
         pa.bool_(): spark.BooleanType(),
+        pa.int8(): spark.ByteType(),
         pa.int16(): spark.ShortType(),
         pa.int32(): spark.IntegerType(),
         pa.int64(): spark.LongType(),
+        pa.float32(): spark.FloatType(),
+        pa.float64(): spark.DoubleType(),
         pa.decimal128(20, 0): spark.DecimalType(20, 0),
         pa.string(): spark.StringType(),
         pa.binary(): spark.BinaryType(),

@@ -25,7 +25,8 @@ from specwire.generator import ir
 
 Content: TypeAlias = "bytes | int | tuple[Content, ...] | Mapping[str, Content] | Chosen | None"
 Contents = Mapping[str, Content]
-Counts: TypeAlias = "dict[str, list[tuple[ir.CounterType | None, int]]]"
+Counts: TypeAlias = "dict[str, list[tuple[ir.Field, int]]]"
+"""For the first of the fields that are counted together: the fields that count them, and the numbers."""
 
 
 @dataclass
@@ -605,17 +606,32 @@ def read_region(
             contents |= {later.name: None for later in fields[number:]}
             break
         before = octets
+        # The widest region comes first. A region whose number does not belong to an option contains the option.
+        regions = sorted(counts.get(field.name, []), key=lambda one: len(counted_by(one[0])))
+        others, widest = regions[:-1], regions[-1] if regions else None
+        region = None if not others and counts_itself(field.type) else widest
         begins_option = number == 0 or fields[number - 1].option != field.option
-        if field.option and begins_option and not option_fits(field.option, octets, run.numbers):
+        option = field.option if region is None or region[0].option == field.option else None
+        if option and begins_option and not option_fits(option, octets, run.numbers):
             group = option_of(fields, number)
             contents |= {one.name: 0 if isinstance(one.type, ir.PresentType) else None for one in group}
             skipped |= {one.name for one in group}
             continue
+        if region is not None:
+            counter, size = region
+            inside, octets = take(octets, size)
+            together = [
+                msgspec.structs.replace(other, option=None) if other.option == counter.option else other
+                for other in fields
+                if other.name in counted_by(counter)
+            ]
+            found_inside, rest = read_region(protocol, together, inside, {**counts, field.name: others}, run)
+            if rest:
+                raise Refused("octets are left over")
+            contents |= found_inside
+            skipped |= set(counted_by(counter))
+            continue
         bits = bits_of(field)
-        # The widest region comes first.
-        *others, (counter, size) = sorted(
-            counts.get(field.name, []), key=lambda one: len(one[0].counts) if one[0] else 0
-        ) or [(None, 0)]
         match field.type:
             case ir.SizeType():
                 inside, octets = sized(field.type, octets)
@@ -637,31 +653,15 @@ def read_region(
                 run.numbers[field.name] = found
                 if found < plus:
                     raise Refused("less than nothing")
-                counts[names[0]] = [*counts.get(names[0], []), (field.type, found - plus)]
+                counts[names[0]] = [*counts.get(names[0], []), (field, found - plus)]
             case ir.PaddingType(multiple=multiple) if multiple:
                 octets = take(octets, -(total - len(octets)) % multiple)[1]
-            case ir.ListType(counted=True) | ir.PairsType(counted=True) if not others and size >= 0:
-                contents[field.name], octets = read_many(protocol, field.type, octets, size)
-            case _ if counter is not None:
-                inside, octets = take(octets, size)
-                together = [
-                    msgspec.structs.replace(other, option=None) if other.option == field.option else other
-                    for other in fields
-                    if other.name in counter.counts
-                ]
-                if isinstance(field.type, ir.TextType | ir.OctetsType) and (
-                    field.type.length.kind == "counted" and not others
-                ):
-                    check(protocol, field.type, inside)
-                    contents[field.name] = inside
-                else:
-                    narrower = {**counts, field.name: others}
-                    found_inside, rest = read_region(protocol, together, inside, narrower, run)
-                    if rest:
-                        raise Refused("octets are left over")
-                    contents |= found_inside
-                    skipped |= set(counter.counts)
-                    continue
+            case ir.ListType() | ir.PairsType() if widest is not None:
+                contents[field.name], octets = read_many(protocol, field.type, octets, widest[1])
+            case ir.TextType() | ir.OctetsType() if widest is not None:
+                inside, octets = take(octets, widest[1])
+                check(protocol, field.type, inside)
+                contents[field.name] = inside
             case ir.ChecksumType(number=of):
                 octets = read_number(of, octets)[1]
             case _:
@@ -672,6 +672,21 @@ def read_region(
         if bits is None or bits.shift + bits.width == 8 * bits.octets:
             run.spans[field.name] = before[: len(before) - len(octets)]
     return contents, octets
+
+
+def counted_by(counter: ir.Field) -> tuple[str, ...]:
+    assert isinstance(counter.type, ir.CounterType)
+    return counter.type.counts
+
+
+def counts_itself(type: ir.Type) -> bool:
+    """Whether a number counts the octets or the items of a value, rather than those of a region."""
+    match type:
+        case ir.ListType(counted=counted) | ir.PairsType(counted=counted):
+            return counted
+        case ir.TextType(length=length) | ir.OctetsType(length=length):
+            return length.kind == "counted"
+    return False
 
 
 def option_fits(option: ir.Option, octets: bytes, numbers: Mapping[str, int]) -> bool:

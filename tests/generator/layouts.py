@@ -351,7 +351,15 @@ class Layouts:
         text = ir.TextType(ir.Length("until", until=end))
         found.append(field(f"headed_{n}", text, option=option))
         found.append(field(f"end_{n}", ir.ConstantType(end), option=option))
-        return [*found, *self.token()]
+        return self.in_region([*found, *self.token()])
+
+    def in_region(self, fields: list[ir.Field]) -> list[ir.Field]:
+        """Fields, now and then behind the number of their octets."""
+        if not self.maybe() or not self.maybe():
+            return fields
+        names = tuple(one.name for one in fields)
+        number = self.one_of(ir.IntegerType(1), ir.IntegerType(2))
+        return [field(f"octets_{self.next()}", ir.CounterType(number, names)), *fields]
 
     def said(self, depth: int) -> list[ir.Field]:
         """Whether a constant is there."""
@@ -360,7 +368,7 @@ class Layouts:
         option = ir.Option("octets", n, octets=head, folded=folded)
         found = [field(f"literal_{n}", ir.ConstantType(head, folded=folded), option=option)]
         found.insert(self.one_of(0, 1), field(f"present_{n}", ir.PresentType(), option=option))
-        return [*found, *self.token()]
+        return self.in_region([*found, *self.token()])
 
     def left(self, depth: int) -> list[ir.Field]:
         """Fields that are there if more is left than the trailer."""

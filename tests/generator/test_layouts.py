@@ -333,6 +333,13 @@ def test_random_layouts(home: Path, protocol: ir.Protocol, data: st.DataObject) 
 
 
 @RANDOM
+@given(layouts.more, st.data())
+def test_random_layouts_with_more_values(home: Path, protocol: ir.Protocol, data: st.DataObject) -> None:
+    """Bits, options, items up to octets, letters of either case, delimiters, and values that contain themselves."""
+    check_protocol(home, protocol, data)
+
+
+@RANDOM
 @given(grammars(), st.data())
 def test_random_grammars(home: Path, grammar: str, data: st.DataObject) -> None:
     """From the text of a grammar, the whole way."""

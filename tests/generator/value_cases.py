@@ -197,30 +197,30 @@ def _packet() -> Case:
 
 
 def _lengths() -> Case:
-    """Bits of three octets, little-endian, that count a text and a region: 5 3 | 16 bits is 0x1a0103."""
+    """Bits of three octets, little-endian, that count a region and a text: 16 | 5 3 bits are 0x00031a."""
     return Case(
         "lengths",
         one_message(
             constant("mark", b"\xab"),
-            field("size", ir.CounterType(ir.BitType(3, 19, 5, "little"), ("name",), 1)),
-            field("kind", ir.BitType(3, 16, 3, "little")),
-            field("all", ir.CounterType(ir.BitType(3, 0, 16, "little"), ("number", "name"))),
+            field("all", ir.CounterType(ir.BitType(3, 8, 16, "little"), ("number", "name"))),
+            field("size", ir.CounterType(ir.BitType(3, 3, 5, "little"), ("name",), 1)),
+            field("kind", ir.BitType(3, 0, 3, "little")),
             field("number", ir.IntegerType(1)),
             field("name", text("counted")),
             field("rest", octets()),
         ),
-        good=((first(kind=2, number=9, name="ab", rest=b"c"), (bytes.fromhex("ab 03001a 09 6162 63"),)),),
+        good=((first(kind=2, number=9, name="ab", rest=b"c"), (bytes.fromhex("ab 1a0300 09 6162 63"),)),),
         refused=(
             (
-                (bytes.fromhex("ab 030002 09 6162 63"),),
+                (bytes.fromhex("ab 020300 09 6162 63"),),
                 Fault("size", "range", "at least 1", "0", 1, 0),
             ),
             (
-                (bytes.fromhex("ab 04001a 09 6162 63"),),
+                (bytes.fromhex("ab 1a0400 09 6162 63"),),
                 Fault("all", "trailing", "the end of the octets that all counts", "1 more octet", 7, 0),
             ),
             (
-                (bytes.fromhex("ab 05001a 09 6162 63"),),
+                (bytes.fromhex("ab 1a0500 09 6162 63"),),
                 Fault("all", "length", "at most 4, the number of octets left", "5", 1, 0),
             ),
         ),
