@@ -7,6 +7,7 @@ columns, and a value of the same kind inside it has one column with its octets.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from types import ModuleType
 from typing import Any
@@ -22,6 +23,7 @@ from specwire.generated.columns.pieces import Pieces
 from specwire.generated.columns.reader import Reader as ColumnReader
 from specwire.generated.columns.runs import Run
 from specwire.generated.columns.slots import Enclosed, Records, is_hidden, records_of
+from specwire.generated.errors import DecodeError
 from specwire.generated.layout import ProtocolLayout
 from specwire.generated.named_plan import NamedMessage, NamedPlan, named_plan
 from specwire.generated.plan import ITEM, NAME, VALUE
@@ -74,23 +76,29 @@ class _OctetsReader(Reader):
             self.found.append(self.frame[start : self.at])
 
 
-def check_value(plan: NamedPlan, op: Enclosed, octets: bytes, depth: int, *, strict: bool) -> None:
-    """Check that octets are exactly one value; it is inside `depth` records.
+def wrong_values(
+    plan: NamedPlan, records: Records, op: Enclosed, pieces: Pieces, depth: int, *, strict: bool
+) -> Mask:
+    """Return the mask of elements that are not exactly one value each, inside `depth` records."""
+    wrong = np.ones(len(pieces.offsets) - 1, np.bool_)
+    if not strict:
+        wrong = ~_are_values(records, op, pieces, depth)
+    for number in np.flatnonzero(wrong).tolist():
+        octets = pieces.data[pieces.offsets[number] : pieces.offsets[number + 1]].tobytes()
+        reader = _InnerReader(plan, _message_with(plan, op), [octets], strict, depth)
+        with suppress(DecodeError):
+            _read(reader, op, "")
+            wrong[number] = False
+    return wrong
 
-    Raises:
-        DecodeError: they are not.
-    """
-    _read(_InnerReader(plan, _message_with(plan, op), [octets], strict, depth), op, "")
 
-
-def are_values(records: Records, op: Enclosed, pieces: Pieces, depth: int) -> Mask:
+def _are_values(records: Records, op: Enclosed, pieces: Pieces, depth: int) -> Mask:
     """Return the mask of elements that are exactly one value each; others can be, too."""
     bounds = pieces.offsets.astype(np.int64)
     frames = Frames(pieces.data, buffer_of(pieces.data), bounds, np.arange(len(bounds)))
     run = Run(frames, bounds[:-1], bounds[1:])
     ColumnReader(run, records, depth=depth).operation(op)
-    whole: Mask = run.ok & (run.at == run.end)
-    return whole
+    return run.ok & np.asarray(run.at == run.end, np.bool_)
 
 
 def read_value(plan: NamedPlan, op: Enclosed, octets: bytes, home: ModuleType, path: str) -> Any:

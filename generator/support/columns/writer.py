@@ -21,7 +21,7 @@ from specwire.generated.checksums import compute_checksum
 from specwire.generated.columns.arrow import Mask, Whole, either, starts_of
 from specwire.generated.columns.building import scattered
 from specwire.generated.columns.codings import among, limits, write_column, write_values
-from specwire.generated.columns.enclosed import are_values, check_value
+from specwire.generated.columns.enclosed import wrong_values
 from specwire.generated.columns.intake import PAIR, elements, field_of, integers_of, plain, there
 from specwire.generated.columns.pieces import (
     Block,
@@ -41,7 +41,6 @@ from specwire.generated.columns.values import (
     write_text,
     write_words,
 )
-from specwire.generated.errors import DecodeError
 from specwire.generated.layout import Integer
 from specwire.generated.named_plan import NamedPlan
 from specwire.generated.plan import (
@@ -284,17 +283,7 @@ class Writer(Visitor):
     def _enclosed(self, op: Enclosed, array: pa.Array[Any]) -> Written:
         """Return octets of values; those that are not exactly one value each are wrong."""
         scope, pieces = self.scope, pieces_of(array)
-        wrong = np.ones(len(array), np.bool_)
-        if not scope.strict:
-            wrong = ~are_values(scope.records, op, pieces, self.depth)
-        for number in np.flatnonzero(wrong).tolist():
-            octets = pieces.data[pieces.offsets[number] : pieces.offsets[number + 1]].tobytes()
-            try:
-                check_value(scope.plan, op, octets, self.depth, strict=scope.strict)
-            except DecodeError:
-                continue
-            wrong[number] = False
-        return (pieces,), wrong
+        return (pieces,), wrong_values(scope.plan, scope.records, op, pieces, self.depth, strict=scope.strict)
 
     def choose(self, op: Choose) -> None:
         """See `Visitor`. An element is the record whose column is not null."""
