@@ -57,7 +57,7 @@ def _selectors(context: Context) -> Iterator[Change]:
 
 
 def _letter_case(context: Context) -> Iterator[Change]:
-    old, new = ("in either case" if p.folded else "as they are" for p in (context.old, context.new))
+    old, new = ("in either case" if p.folded else "in one case" for p in (context.old, context.new))
     if old != new:
         readings = (_ONE_CASE, _BOTH_CASES) if context.new.folded else (_BOTH_CASES, _ONE_CASE)
         yield change("selectors", "selector", "letters of the tag", (old, new), readings)

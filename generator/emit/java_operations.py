@@ -34,7 +34,6 @@ from specwire.generator.support.plan import (
     MessagePlan,
     Nest,
     Number,
-    OneFrame,
     Op,
     Optional,
     Pad,
@@ -96,9 +95,9 @@ class _Scope:
     codings: dict[str, layout.Coding] = field(default_factory=dict)
     """How each hidden number is written."""
     registers: dict[str, int] = field(default_factory=dict)
-    """Registers of marks, and of numbers that are hidden or in conditions."""
-    conditions: frozenset[str] = frozenset()
-    """Slots of numbers that say whether other values are present."""
+    """Registers of marks, and of numbers that later operations need."""
+    kept: frozenset[str] = frozenset()
+    """Slots of numbers that are not hidden and have a register."""
 
     @contextmanager
     def bounded(self) -> Iterator[None]:
@@ -118,8 +117,8 @@ def message_call(
     """Return the expression for a message, with the columns of its struct and the records of the protocol."""
     fields = [field for part in message.parts for field in _fields(part)]
     speller = _Speller(message, records)
-    conditions = frozenset().union(*(_conditions(part.body) for part in plan.parts))
-    scope = _Scope(_places(fields, columns), conditions=conditions)
+    kept = frozenset().union(*(_kept(part.body) for part in plan.parts))
+    scope = _Scope(_places(fields, columns), kept=kept)
     parts = [speller.part(part, same, scope) for part, same in zip(plan.parts, message.parts, strict=True)]
     tags = [Call("new Tag", tuple(java_string(piece.hex()) for piece in tag)) for tag in message.tags]
     return Call(
@@ -149,19 +148,34 @@ def _places(fields: Iterable[layout.Field], columns: Sequence[Column]) -> dict[s
     return found
 
 
-def _conditions(body: Body) -> frozenset[str]:
-    """Return the slots of numbers that say whether other values of a run are present."""
-    return frozenset(op.when.slot for op in flat(body) if isinstance(op, Optional) and op.when.slot)
+def _kept(body: Body) -> frozenset[str]:
+    """Return the slots of numbers that a register keeps: they decide whether other values of a run are present,
+    or they are flags whose offset varies."""
+    found = {op.when.slot for op in flat(body) if isinstance(op, Optional) and op.when.slot}
+    flags, offset = _flags_of(body)
+    return frozenset(found | ({flags.slot} if flags and offset is None else set()))
+
+
+def _flags_of(body: Body) -> tuple[Number | None, int | None]:
+    """Return the number in a body whose bits announce parts, and its offset, None if that varies."""
+    offset: int | None = 0
+    for op in operations(body):
+        if isinstance(op, Number) and op.flags:
+            return op, offset
+        size = fixed_octets(op)
+        offset = None if offset is None or size is None else offset + size
+    return None, None
 
 
 def _flags(plan: MessagePlan, scope: _Scope) -> Call | str:
-    """Return the position of the octet that announces parts."""
+    """Return the expression for the octet that announces parts; parts are spelled before it."""
     for index, part in enumerate(plan.parts):
-        offset = 0
-        for op in operations(part.body) if isinstance(part, OneFrame) else ():
-            if isinstance(op, Number) and op.flags:
-                return Call("new Flags", (scope.place(op.slot).field, str(index), str(offset)))
-            offset += fixed_octets(op) or 0
+        op, offset = _flags_of(part.body)
+        if op is not None and offset is None:
+            kept = str(scope.registers[op.slot])
+            return Call("Flags.kept", (scope.place(op.slot).field, str(index), kept))
+        if op is not None:
+            return Call("new Flags", (scope.place(op.slot).field, str(index), str(offset)))
     return "null"
 
 
@@ -262,7 +276,7 @@ class _Speller:
         if op.counts or op.checks:
             scope.codings[op.slot] = op.coding
             return Call("new Keep", (place.field, str(self.register(op.slot, scope)), coding))
-        kept = [str(self.register(op.slot, scope))] if op.slot in scope.conditions else []
+        kept = [str(self.register(op.slot, scope))] if op.slot in scope.kept else []
         return Call("new Number", (place.field, place.column, place.store, coding, *kept))
 
     def bit(self, bit: Bit, scope: _Scope) -> Call:
@@ -270,7 +284,7 @@ class _Speller:
         place = scope.place(bit.slot)
         allowed = bit.members if bit.constant is None else (bit.constant,)
         kind = java_string("range" if bit.constant is None else "constant")
-        needed = bit.counts or bit.slot in scope.conditions
+        needed = bit.counts or bit.slot in scope.kept
         register = str(self.register(bit.slot, scope)) if needed else "Operation.NONE"
         column = place.column or "Operation.NONE"
         return Call(
@@ -361,7 +375,7 @@ class _Speller:
         """Return the expression for a record whose struct has the columns of `kind`."""
         record = self.records[name]
         body = self.bodies[name]
-        scope = _Scope(_places(record.fields, kind.columns), conditions=_conditions(body))
+        scope = _Scope(_places(record.fields, kind.columns), kept=_kept(body))
         number = sum(not one.implied for one in record.fields)
         call = Call("new Struct", (_string(record.rule), str(number), *self.body(body, scope)))
         return self.numbered(call, (name,))

@@ -84,7 +84,9 @@ def union(*inside: ir.Type) -> ir.UnionType:
     """Return one of several records, each a tag and a value."""
     tags = tuple(f"{number:02x}" for number, _ in enumerate(inside, start=0x41))
     options = tuple(
-        msgspec.structs.replace(record(ir.ConstantType(tag), type), name=f"option_{tag}")
+        msgspec.structs.replace(
+            record(ir.ConstantType(tag), type), name=f"option_{tag}", class_name=f"Option{tag}"
+        )
         for tag, type in zip(tags, inside, strict=True)
     )
     return ir.UnionType("choice", options, tags)

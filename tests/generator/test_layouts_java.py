@@ -25,6 +25,7 @@ from tests.generated import strategies
 from tests.generated.agreement import mutated, some_truncations
 from tests.generated.java_rows import Frames, Job, compile_decoders, decoded, wanted_rows
 from tests.generator import layouts
+from tests.generator.test_explainer import flagged
 from tests.generator.test_layouts import generated
 from tests.generator.test_values import Values
 from tests.generator.value_cases import CASES
@@ -33,6 +34,14 @@ PROTOCOLS = max(2, examples(5))
 MESSAGES = 6
 MOST = 300
 """Messages of a protocol, spoilt ones included; and truncations of a message."""
+
+FLAGGED: list[Frames] = [
+    [b"topic", b"\x8e\1\2ab\3\7"],
+    [b"\x8e\1\1\1\2\7"],
+    [b"\x8e\1\1a\1\7"],
+    [b"topic", b"\x8e\1\4abc"],
+]
+"""Messages whose flags are behind a text, and two that are wrong."""
 
 ONCE = settings(
     max_examples=2,
@@ -92,12 +101,15 @@ def test_java_reads_the_cases() -> None:
     jobs: list[Job] = []
     wanted: list[object] = []
     sources: list[Path] = []
+    protocols: list[tuple[ir.Protocol, list[Frames]]] = [(flagged(), FLAGGED)]
+    for case in CASES:
+        rows: list[Frames] = [frames for _, frames in case.good]
+        protocols.append((case.protocol, rows + [frames for frames, _ in (*case.also, *case.refused)]))
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr("sys.dont_write_bytecode", True)
-        for number, case in enumerate(CASES):
-            named = msgspec.structs.replace(case.protocol, name=f"demo{number}")
+        for number, (protocol, rows) in enumerate(protocols):
+            named = msgspec.structs.replace(protocol, name=f"demo{number}")
             sources.append(write(Path(folder), named))
-            rows = [frames for _, frames in case.good] + [frames for frames, _ in (*case.also, *case.refused)]
             with generated(Path(folder, "packages"), named) as module:
                 wanted.extend(wanted_rows(module, rows))
             jobs.extend((named.name, None, frames) for frames in rows)

@@ -9,6 +9,7 @@ import pytest
 
 from specwire.generator import ir
 from tests.generator.layouts import field
+from tests.generator.test_explainer import flagged
 from tests.generator.value_cases import CASES, Case, constant, one_message
 from tests.wireshark.traffic import Connection, message, write_pcap
 from tests.wireshark.tshark import NEEDS_TSHARK, Shown, dissect, write_dissectors
@@ -74,6 +75,15 @@ def test_a_mask_of_a_wide_number(tmp_path: Path) -> None:
     packets = shown(tmp_path, protocol, *([b"\xab" + n.to_bytes(8, "big") + more] for n, more in rows))
     assert [packet.faults for packet in packets] == [[], [], []]
     assert [packet.values("demo.more") for packet in packets] == [["5"], [], []]
+
+
+@NEEDS_TSHARK
+def test_flags_behind_a_text(tmp_path: Path) -> None:
+    good = ([b"topic", b"\x8e\1\2ab\3\7"], [b"\x8e\1\1\1\2\7"])
+    with_topic, without, bad = shown(tmp_path, flagged(), *good, [b"\x8e\1\1a\1\7"])
+    assert (with_topic.faults, without.faults) == ([], [])
+    assert (with_topic.values("demo.name"), without.values("demo.number")) == (["ab"], ["7"])
+    assert "expected a frame with topic, found 1 frame" in bad.faults[0]
 
 
 @NEEDS_TSHARK

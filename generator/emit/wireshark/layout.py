@@ -344,13 +344,14 @@ def _ungrouped(item: object) -> Iterable[object]:
 
 
 def _flags(parts: tuple[Part, ...]) -> Table | None:
-    """Return the position of the octet whose bits announce parts."""
+    """Return the position of the octet whose bits announce parts; `at` is None if it varies."""
     for position, part in enumerate(parts):
-        at = 0
+        at: int | None = 0
         for op in operations(part.body):
             if isinstance(op, Number) and op.flags:
                 return {"part": position, "last": position == len(parts) - 1, "at": at, "slot": op.slot}
-            at += fixed_octets(op) or 0
+            size = fixed_octets(op)
+            at = None if at is None or size is None else at + size
     return None
 
 

@@ -19,6 +19,8 @@ public final class Flags {
     private final Field field;
     private final int part;
     private final int offset;
+    private final int register;
+    private Part[] parts;
     private final List<Bits> allowed = new ArrayList<>();
     private int known;
     /** For each octet value, whether all bits that belong together are allowed. */
@@ -27,13 +29,24 @@ public final class Flags {
 
     /** The octet at an offset of a part, which is one frame. */
     public Flags(Field field, int part, int offset) {
+        this(field, part, offset, Operation.NONE);
+    }
+
+    /** The number of a part that a register keeps; its offset varies. */
+    public static Flags kept(Field field, int part, int register) {
+        return new Flags(field, part, -1, register);
+    }
+
+    private Flags(Field field, int part, int offset, int register) {
         this.field = field;
         this.part = part;
         this.offset = offset;
+        this.register = register;
     }
 
     /** Finds out what the parts allow. */
-    void allow(Part... parts) {
+    void allow(Part... all) {
+        parts = all;
         // Flags at the end of a message are counted from its end: they determine how many frames precede.
         last = part == parts.length - 1;
         Map<Integer, TreeSet<Integer>> values = new LinkedHashMap<>();
@@ -59,16 +72,14 @@ public final class Flags {
 
     /** Returns the checked octet, and moves the cursor to the first frame; {@code announcing} bits announce parts. */
     int read(Cursor in, int announcing) {
-        in.index = last ? in.count - 1 : part;
-        if (in.names) {
-            in.enter(field);
-        }
+        in.index = last ? in.count - 1 : frame(in);
+        enter(in);
         if (in.index >= in.count) {
             throw in.refuse("frames", "a frame with " + field.name(), Words.frames(in.count), -1);
         }
         in.open();
-        in.at += offset;
-        int start = in.at;
+        int start = offset < 0 ? search(in) : in.at + offset;
+        in.at = start;
         int flags = (int) in.unsigned(1);
         if (!good[flags]) {
             Bits wrong = allowed.stream().filter(bits -> !bits.allow(flags)).findFirst().orElseThrow();
@@ -82,6 +93,41 @@ public final class Flags {
         }
         in.index = 0;
         return flags;
+    }
+
+    private void enter(Cursor in) {
+        if (in.names) {
+            in.enter(field);
+        }
+    }
+
+    /** The index of the frame: after the parts before it, all of which are present. */
+    private int frame(Cursor in) {
+        in.index = 0;
+        for (int before = 0; before < part; before++) {
+            if (parts[before] instanceof Frames frames) {
+                if (in.names) {
+                    in.enter(frames.field);
+                }
+                in.index = frames.delimiter(in);
+            }
+            in.index++;
+        }
+        return in.index;
+    }
+
+    /** The position of the octet, after what is read before it. */
+    private int search(Cursor in) {
+        long mark = in.row.mark();
+        for (Operation operation : parts[part].body.operations()) {
+            operation.read(in);
+            if (operation instanceof Number number && number.register() == register) {
+                break;
+            }
+        }
+        in.row.reset(mark);
+        enter(in);
+        return in.position(register);
     }
 
     private static String hex(int octet) {

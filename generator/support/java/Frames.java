@@ -17,7 +17,7 @@ public final class Frames extends Part {
         this.column = column;
         this.store = store;
         this.delimiter = delimiter == null ? null : Bytes.parse(delimiter);
-        words = isDelimited() && this.delimiter.length == 0 && body[0] instanceof TakeText text && text.isTerminated();
+        words = isDelimited() && body[0] instanceof TakeText text && text.isTerminated();
     }
 
     boolean isDelimited() {
@@ -45,9 +45,10 @@ public final class Frames extends Part {
             }
             open(in);
             in.endFrame();
-            if (words && in.size(in.index) == 1 && in.octets[in.at - 1] == 0) {
-                // Without NUL, the frame would be the empty one that ends the list.
-                throw in.refuse("length", "text before the NUL", "none", in.at - 1);
+            if (words && endsWithoutNul(in)) {
+                boolean empty = delimiter.length == 0;
+                String expected = empty ? "text before the NUL" : "text other than " + Words.show(delimiter);
+                throw in.refuse("length", expected, empty ? "none" : Words.show(delimiter), in.begin(in.index));
             }
             in.index++;
         }
@@ -56,7 +57,15 @@ public final class Frames extends Part {
         in.index += isDelimited() ? 1 : 0;
     }
 
-    private int delimiter(Cursor in) {
+    /** Whether the frame would be the one that ends the list, without the NUL at its end. */
+    private boolean endsWithoutNul(Cursor in) {
+        int begin = in.begin(in.index);
+        int end = begin + in.size(in.index) - 1;
+        return end >= begin && in.octets[end] == 0 && Bytes.equal(in.octets, begin, end, delimiter);
+    }
+
+    /** The index of the delimiter; the cursor has the path of the list. */
+    int delimiter(Cursor in) {
         for (int number = in.index; number < in.count; number++) {
             if (Bytes.equal(in.array(number), in.begin(number), in.begin(number) + in.size(number), delimiter)) {
                 return number;

@@ -18,6 +18,11 @@ public final class Number extends Value {
         this.register = register;
     }
 
+    /** Where the number is kept; {@link Operation#NONE} if it is not. */
+    int register() {
+        return register;
+    }
+
     /** Whether it is an unsigned big-endian integer of any value. */
     boolean isPlain() {
         return coding.isPlain();
