@@ -17,7 +17,7 @@ from specwire.generator.diagnostics import Diagnostics, Source, Span
 from specwire.generator.documents.blocks import Block, line_above
 from specwire.generator.documents.facts import find_headings
 from specwire.generator.documents.frame_lists import parse_frame_list
-from specwire.generator.documents.frametable import parse_frame_table
+from specwire.generator.documents.frametable import FrameTable, parse_frame_table
 from specwire.generator.documents.kinds import LIST_SENTENCE
 from specwire.generator.documents.tables import (
     Announced,
@@ -33,8 +33,7 @@ _SENTENCE_WITHIN = 6
 _ARTICLES = frozenset({"the", "a", "an", "of", "for", "and", "to"})
 _SECTION_WORDS = frozenset({"command", "commands", "message", "messages", "service", "section", "frames"})
 """Words of a heading that describe the section and are not part of the command's name."""
-ROLES = {"C": ("client", "DEALER"), "S": ("server", "ROUTER")}
-"""Name and socket type of each role; the sockets can send and receive in any order."""
+_MAY_BE_EMPTY = re.compile(r"\bframe\s+(\d+)\s+(?:MAY|may|can)\s+be\s+empty\b", re.IGNORECASE)
 _ANSWERS = re.compile(r"\b(?:repl(?:y|ies)|respon(?:ds?|se)|answers?)\b", re.IGNORECASE)
 _REQUESTS = re.compile(r"\brequests?\b", re.IGNORECASE)
 
@@ -77,26 +76,6 @@ def find_commands(
     return Commands(tuple(commands.values()), named)
 
 
-def senders_of(commands: Sequence[Command], diagnostics: Diagnostics) -> dict[str, str]:
-    """Return the role that sends each command, if its name shows it: ``C`` a request, ``S`` a reply.
-
-    Used for documents without a dialog. Each sender is an assumption and is reported.
-    """
-    senders: dict[str, str] = {}
-    for command in commands:
-        words = re.split(r"[-_]", command.name.lower())
-        role = "C" if words[-1] == "request" else "S" if words[-1] in ("reply", "response") else ""
-        if role:
-            senders[command.name] = role
-            message = (
-                f"no dialog defines the sender of '{command.name}'; the {ROLES[role][0]} is assumed "
-                "from its name"
-            )
-            help = f"to change it, edit `senders` under [message.{command.name}] in the profile"
-            diagnostics.warning("W718", command.table.span, message, help)
-    return senders
-
-
 def section_of(line: int, headings: Sequence[tuple[int, str]]) -> tuple[int, str]:
     """Return line and text of the heading above `line`; 0 and an empty text if there is none."""
     at = bisect_left(headings, (line, ""))
@@ -115,6 +94,7 @@ def _found(
         table = parse_frame_list(block) if is_list else parse_frame_table(source, block.text, diagnostics)
         if table is None:
             continue
+        table = _with_empty_frames(table, _prose_below(lines, block, blocks))
         said = _said_above(source, lines, block, blocks)
         name = command_name(table.title) or said.command
         if not name and (name := _after_heading(heading, said, in_section[section, heading])):
@@ -127,6 +107,20 @@ def _found(
         else:
             message = "the command of this frame table is not defined"
             diagnostics.error("E704", table.span, message, "name the command above the table: 'OPEN command'")
+
+
+def _prose_below(lines: Sequence[str], block: Block, blocks: Sequence[Block]) -> str:
+    """Return the text between a block and the next one, or the next heading."""
+    below = [other.first_line for other in blocks if other.first_line > block.last_line]
+    below += [number for number, _ in find_headings(list(lines), tuple(blocks)) if number > block.last_line]
+    return "\n".join(lines[block.last_line : min(below, default=len(lines) + 1) - 1])
+
+
+def _with_empty_frames(table: FrameTable, text: str) -> FrameTable:
+    """Return the table with the frames marked that the `text` below it says may be empty."""
+    empty = {int(number) for number in _MAY_BE_EMPTY.findall(text)}
+    frames = tuple(replace(frame, may_be_empty=frame.number in empty) for frame in table.frames)
+    return replace(table, frames=frames)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,12 @@ from specwire.generator.abnf.parser import parse_grammar
 from specwire.generator.abnf.syntax import CharVal, Concatenation, Element, NumVal, Reference, Rulelist
 from specwire.generator.diagnostics import Diagnostics, Source
 from specwire.generator.documents.blocks import Block
-from specwire.generator.documents.commands import Commands, find_commands, section_of, senders_of
+from specwire.generator.documents.commands import Commands, find_commands, section_of
 from specwire.generator.documents.dialog_text import DrawnDialog, parse_dialog
 from specwire.generator.documents.facts import find_headings
 from specwire.generator.documents.joining import GrammarText
+from specwire.generator.documents.prose import find_sentences
+from specwire.generator.documents.senders import Role, find_senders
 from specwire.generator.documents.synonyms import command_meant
 from specwire.generator.documents.tables import FRAME_COMMENT, TableRule, rules_of_tables
 from specwire.generator.ir.names import fold
@@ -41,8 +43,8 @@ class Converted:
     errata: tuple[Erratum, ...]
     published: tuple[str, ...]
     """Rules of the document's grammar that a table or a list uses as frames."""
-    senders: dict[str, str]
-    """The senders of messages that are assumed from their names."""
+    senders: dict[str, tuple[Role, ...]]
+    """The senders of messages that are assumed from sentences and names."""
 
 
 def convert(
@@ -61,12 +63,14 @@ def convert(
     names = [command.name for command in commands]
     _add_rules(rules, set(names), text)
     errata: tuple[Erratum, ...] = ()
-    senders: dict[str, str] = {}
+    senders: dict[str, tuple[Role, ...]] = {}
     if not any(use.role for rule in rulelist.rules for use in references(rule.definition)):
         known = {fold(rule.name) for rule in rulelist.rules} | {fold(name) for name in names}
         dialogs = _dialogs(source, lines, blocks, known, found, protocol, diagnostics)
         errata = tuple(_add_dialogs(dialogs, lines, blocks, known, names, text, diagnostics))
-        senders = {} if dialogs else senders_of(commands, diagnostics)
+        if not dialogs:
+            sentences = (sentence.text for sentence in find_sentences(source, blocks))
+            senders = find_senders(commands, sentences, diagnostics)
     frames = tuple(rule for rule in rules if rule.name not in names)
     listed = () if _has_messages(rulelist) else tuple(names)
     return Converted(frames, listed, errata, published, senders)

@@ -73,6 +73,8 @@ class Frame:
     span: Span
     name: str = ""
     """The name of the frame, if the document gives it one."""
+    may_be_empty: bool = False
+    """A sentence below the table states that the frame of a fixed size may be empty."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from specwire.generator.documents.commands import ROLES
 from specwire.generator.documents.facts import Facts
+from specwire.generator.documents.senders import Role
 from specwire.generator.profile import toml_places
 from specwire.generator.profile.tables import AddedRules, Erratum, ProseStatement, SourceDocument
 
@@ -28,7 +28,7 @@ class Proposals:
         rules: definitions of names that the document does not define.
         commands: the messages, where neither their form nor the dialogs show them.
         frames: rules of the grammar that a table lists as frames.
-        senders: role by message, where no dialog names it.
+        senders: roles by message, where no dialog names it.
         fields: field name by rule, where the two differ.
         constants: required value by rule.
         prose: statements outside the grammar.
@@ -39,7 +39,7 @@ class Proposals:
     rules: Sequence[AddedRules] = ()
     commands: Sequence[str] = ()
     frames: Sequence[str] = ()
-    senders: Mapping[str, str] = field(default_factory=dict)
+    senders: Mapping[str, tuple[Role, ...]] = field(default_factory=dict)
     fields: Mapping[str, str] = field(default_factory=dict)
     constants: Mapping[str, str | int] = field(default_factory=dict)
     prose: Sequence[ProseStatement] = ()
@@ -64,11 +64,12 @@ def new_profile(protocol: str, facts: Facts, source: SourceDocument, proposed: P
         lines += [f"{key} = {quote(getattr(erratum, key))}" for key in ("rule", "was", "now", "why")]
     for added in proposed.rules:
         lines += ["", "[[rules]]", f"why = {quote(added.why)}", f"text = '''\n{added.text}\n'''"]
-    for role in sorted(set(proposed.senders.values())):
-        name, socket = ROLES[role]
-        lines += ["", f"[roles.{role}]", f"name = {quote(name)}", f"socket = {quote(socket)}"]
-    for message, role in proposed.senders.items():
-        lines += ["", f"[message.{message}]", f"senders = [{quote(role)}]"]
+    roles = {role.letter: role for sent in proposed.senders.values() for role in sent}
+    for letter, role in sorted(roles.items()):
+        lines += ["", f"[roles.{letter}]", f"name = {quote(role.name)}", f"socket = {quote(role.socket)}"]
+    for message, sent in proposed.senders.items():
+        letters = ", ".join(quote(role.letter) for role in sent)
+        lines += ["", f"[message.{message}]", f"senders = [{letters}]"]
     types: dict[str, list[str]] = {frame: ["frame = true"] for frame in proposed.frames}
     for rule, name in proposed.fields.items():
         types.setdefault(rule, []).append(f"name = {quote(name)}")

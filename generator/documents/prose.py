@@ -45,8 +45,8 @@ _FRAME_NAMES = frozenset({"frame", "msg"})
 
 
 @dataclass(frozen=True, slots=True)
-class _Sentence:
-    """Sentence of the prose with the line of its first word, from 1."""
+class Sentence:
+    """A sentence of the prose with the line of its first word, from 1."""
 
     text: str
     line: int
@@ -74,6 +74,11 @@ def find_statements(
             "messages",
         )
     return tuple(found)
+
+
+def find_sentences(source: Source, blocks: Sequence[Block]) -> Iterator[Sentence]:
+    """Yield the sentences of the document outside `blocks`."""
+    yield from _sentences(_outside(source, blocks))
 
 
 def fixed_values(rulelist: Rulelist, protocol: str) -> dict[str, str | int]:
@@ -108,7 +113,7 @@ def _outside(source: Source, blocks: Sequence[Block]) -> list[tuple[int, str]]:
     return [(n, line) for n, line in enumerate(source.text.split("\n"), start=1) if n not in inside]
 
 
-def _sentences(lines: Sequence[tuple[int, str]]) -> Iterator[_Sentence]:
+def _sentences(lines: Sequence[tuple[int, str]]) -> Iterator[Sentence]:
     """Yield the sentences of the prose. A paragraph ends at an empty line or at a block."""
     paragraph: list[tuple[int, str]] = []
     for number, line in [*lines, (0, "")]:
@@ -120,7 +125,7 @@ def _sentences(lines: Sequence[tuple[int, str]]) -> Iterator[_Sentence]:
             paragraph.append((number, line.strip()))
 
 
-def _split(paragraph: Sequence[tuple[int, str]]) -> Iterator[_Sentence]:
+def _split(paragraph: Sequence[tuple[int, str]]) -> Iterator[Sentence]:
     """Yield the sentences of a paragraph, whose lines come with their numbers."""
     text = " ".join(line for _, line in paragraph)
     starts = [0, *accumulate(len(line) + 1 for _, line in paragraph)]
@@ -128,15 +133,15 @@ def _split(paragraph: Sequence[tuple[int, str]]) -> Iterator[_Sentence]:
     for piece in _SENTENCE.split(text):
         place = text.find(piece, begin)
         begin = place + len(piece)
-        yield _Sentence(piece, paragraph[bisect_right(starts, place) - 1][0])
+        yield Sentence(piece, paragraph[bisect_right(starts, place) - 1][0])
 
 
-def _about_frames(sentences: Sequence[_Sentence]) -> list[ProseStatement]:
+def _about_frames(sentences: Sequence[Sentence]) -> list[ProseStatement]:
     found = [(sentence, words) for sentence in sentences if (words := frame_words(sentence.text))]
     return _statements("frames", ((words, sentence.line) for sentence, words in found))
 
 
-def _about_numbers(sentences: Sequence[_Sentence]) -> list[ProseStatement]:
+def _about_numbers(sentences: Sequence[Sentence]) -> list[ProseStatement]:
     found = [
         (words, sentence.line)
         for sentence in sentences

@@ -190,7 +190,8 @@ def _definition(frame: Frame) -> str:
             return " / ".join(_constant(octets, quoted=frame.quoted) for octets in frame.constants)
         case "text":
             return "*VCHAR"
-    return f"{frame.size_octets}OCTET" if frame.size_octets else "*OCTET"
+    fixed = f"{frame.size_octets}OCTET" if frame.size_octets else "*OCTET"
+    return f"*1( {fixed} )" if frame.size_octets and frame.may_be_empty else fixed
 
 
 def _constant(octets: bytes, *, quoted: bool) -> str:

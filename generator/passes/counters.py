@@ -180,6 +180,14 @@ class _Run:
                 for at, other in enumerate(self.fields)
                 if at >= start and (other.name == snake_case(name) or fold(other.rule or "") == fold(name))
             ]
+            whole = [
+                at
+                for at in places
+                if _bits(self.fields[at].type) and fold(self.fields[at].rule or "") == fold(name)
+            ]
+            if whole and places == whole:
+                found += self._integer(whole[0])
+                continue
             if not places:
                 self.fault(
                     field,
@@ -188,7 +196,28 @@ class _Run:
                 )
                 return []
             found.append(places[0])
+        whole = {at for place in found for at in self._integer(place)}
+        if len(whole) > len(found):
+            self.fault(
+                field,
+                f"'{field.name}' names some of the bits of an integer of '{self.rule}'",
+                "name the rule of the integer",
+            )
+            return []
         return sorted(found)
+
+    def _integer(self, position: int) -> range:
+        """Return the positions of the bits of the integer that a field is part of; else its own."""
+        bits = _bits(self.fields[position].type)
+        if bits is None:
+            return range(position, position + 1)
+        first = position
+        while (bits := _bits(self.fields[first].type)) and bits.shift + bits.width < 8 * bits.octets:
+            first -= 1
+        last = position
+        while (bits := _bits(self.fields[last].type)) and bits.shift:
+            last += 1
+        return range(first, last + 1)
 
     # Checksums
 
@@ -297,6 +326,11 @@ class _Run:
             narrowest = min(around, key=len)
             behind = [field for field in behind if field.name in narrowest]
         return behind
+
+
+def _bits(type: ir.Type) -> ir.BitType | None:
+    found = type.number if isinstance(type, ir.CounterType) else type
+    return found if isinstance(found, ir.BitType) else None
 
 
 def _nothing(number: ir.CountType | ir.BitType, plus: int) -> ir.Type:

@@ -77,6 +77,8 @@ def _fixed(type: ir.Type) -> tuple[tuple[str, ...], int] | None:
             return (), octets
         case ir.BitType(octets=octets, shift=shift):
             return (), 0 if shift else octets
+        case ir.CounterType(number=number) | ir.ChecksumType(number=number):
+            return _fixed(number)
         case ir.OctetsType(length=length) | ir.TextType(length=length) if length.kind == "fixed":
             return (), length.octets
     return None

@@ -28,6 +28,7 @@ def settle_options(reader: HintSource, fields: Sequence[ir.Field], rule: Rule) -
     for number, group in groupby(range(len(fields)), key=lambda at: _number_of(fields[at])):
         if number:
             run.settle(list(group))
+    run.announce()
     return run.fields
 
 
@@ -74,12 +75,10 @@ class _Options:
             raise _Undefined(f"there is no field '{option.field}' before it", f"fields: {known}")
         field = self.fields[position]
         values = option.values or ((option.mask,) if option.mask else ())
-        if isinstance(field.type, ir.BitType) and field.type.width == 1 and values in ((), (1,)):
+        if isinstance(field.type, ir.BitType):
             if field.type.constant is not None or field.type.spare:
                 raise _Undefined(f"'{option.field}' has a fixed value", "name another number")
-            announced = structs.replace(field.type, announces=True, boolean=False)
-            self.fields[position] = structs.replace(field, type=announced)
-            values = (1,)
+            values = values or ((1,) if field.type.width == 1 else ())
         elif not isinstance(field.type, ir.IntegerType | ir.VarintType | ir.DigitsType | ir.BitType):
             raise _Undefined(f"'{option.field}' is no number", "name a number of the same run")
         if field.option is not None or field.optional:
@@ -88,6 +87,18 @@ class _Options:
             help = "write `values`, the numbers for which it is present, or a `mask`"
             raise _Undefined(f"nothing says for which values of '{option.field}' it is present", help)
         return structs.replace(option, kind="number", field=field.name, values=values)
+
+    def announce(self) -> None:
+        """Let each bit that is 1 exactly if its options are present be computed."""
+        for position, field in enumerate(self.fields):
+            values = {
+                other.option.values
+                for other in self.fields
+                if other.option and other.option.field == field.name
+            }
+            if isinstance(field.type, ir.BitType) and field.type.width == 1 and values == {(1,)}:
+                announced = structs.replace(field.type, announces=True, boolean=False)
+                self.fields[position] = structs.replace(field, type=announced)
 
     def _by_octets(self, places: list[int], option: ir.Option) -> ir.Option:
         octets, folded = self._head(places)

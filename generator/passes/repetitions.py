@@ -39,12 +39,12 @@ def read_counted(
     reader.note_length(head, rule)
     width, number = prefix
     body, length = repetition.element, ir.Length("prefix", width, number=number)
-    is_bits = reader.is_bits(body)
-    if reader.octets.count(body) == 1 and not is_bits:
+    is_number = reader.is_number(body)
+    if reader.octets.count(body) == 1 and not is_number:
         most = repetition.maximum
         bound = None if most is None or (number is None and most >= 256**width - 1) else most
         return ValueLayout(ir.OctetsType(length, repetition.minimum, bound))
-    if reader.octets.is_class(body) and not is_bits:
+    if reader.octets.is_class(body) and not is_number:
         return ValueLayout(ir.TextType(length, reader.octets.pattern(repetition)))
     found = read_collection(reader, width, repetition, rule, hint)
     named = isinstance(head, Reference) and _OCTETS.search(head.name)

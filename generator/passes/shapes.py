@@ -3,7 +3,8 @@
 Shapes distinguish messages without a constant in a common place: MDP's ``READY`` has three frames,
 and ``CLIENT-REQUEST`` has a service name where ``READY`` has its command. If several shapes fit,
 the one with the most constant octets is chosen. Two messages with the same shape (MDP's request and
-reply) are distinguished by their sender, if the dialogs define that no role sends both.
+reply), or with shapes that differ only in the sizes of frames, are distinguished by their sender, if
+no role sends both.
 
 In a protocol with such messages, `decode` takes the sender, which also excludes messages: a shape
 that only other roles send is skipped, and the next one that fits is chosen. A letter that is no
@@ -79,10 +80,11 @@ def _find_overlaps(messages: Sequence[ir.Message], shapes: Sequence[Sequence[ir.
             (n, one), (m, other) = rows[first], rows[second]
             if n == m or (alike and alike <= (first, second)) or not _overlap(one, other):
                 continue
-            if weights[first] != weights[second]:
-                shadowed.add(n if weights[first] < weights[second] else m)
-            elif _sent_apart(messages[n], messages[m]):
+            apart = _sent_apart(messages[n], messages[m])
+            if apart and _constants(one) == _constants(other):
                 needs_sender |= {n, m}
+            elif weights[first] != weights[second]:
+                shadowed.add(n if weights[first] < weights[second] else m)
             else:
                 alike = first, second
                 break
@@ -111,9 +113,13 @@ def readers(message: ir.Message, protocol: ir.Protocol) -> tuple[str | None, ...
 
 def weight(shape: ir.Shape) -> int:
     """Return the number of constant octets of a shape, plus its frames with a known end."""
+    return _constants(shape) + sum(head.whole for head in shape.frames)
+
+
+def _constants(shape: ir.Shape) -> int:
+    """Return the number of constant octets of a shape."""
     return sum(
-        sum(head.octets[at : at + 2] != ANY for at in range(0, len(head.octets), 2)) + head.whole
-        for head in shape.frames
+        head.octets[at : at + 2] != ANY for head in shape.frames for at in range(0, len(head.octets), 2)
     )
 
 

