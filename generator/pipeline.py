@@ -25,6 +25,7 @@ from specwire.generator.ir.names import class_name, fold
 from specwire.generator.partial import build_sound
 from specwire.generator.passes.capacity import check_capacity
 from specwire.generator.passes.claims import check_claims
+from specwire.generator.passes.counters import derive_fields
 from specwire.generator.passes.declarations import (
     Names,
     all_constants,
@@ -42,7 +43,9 @@ from specwire.generator.passes.grammar import Grammar
 from specwire.generator.passes.layout import MessageReader
 from specwire.generator.passes.layouts import ChoiceLayout, FieldsLayout, ValueLayout
 from specwire.generator.passes.nesting import check_nesting
+from specwire.generator.passes.options import is_settled
 from specwire.generator.passes.presence import name_announced, read_flags
+from specwire.generator.passes.reading import Silent
 from specwire.generator.passes.resolve import resolve_names
 from specwire.generator.passes.roots import find_messages, message_names
 from specwire.generator.passes.streams import find_stream
@@ -175,10 +178,10 @@ def _named_rules(grammar: Grammar, reader: TypeReader, messages: set[str]) -> It
             case ValueLayout(type=type):
                 yield ir.NamedRule(rule.name, rule.published_line, type)
             case FieldsLayout(items=items):
-                fields = distinct(
-                    tuple(FieldReader(reader, rule, MessageTable()).run(items)), rule, Diagnostics()
-                )
-                yield ir.NamedRule(rule.name, rule.published_line, fields=fields)
+                run = tuple(FieldReader(reader, rule, MessageTable()).run(items))
+                fields = derive_fields(Silent(reader), distinct(run, rule, Diagnostics()), rule)
+                if is_settled(fields):
+                    yield ir.NamedRule(rule.name, rule.published_line, fields=fields)
             case ChoiceLayout(rules=rules):
                 yield ir.NamedRule(rule.name, rule.published_line, one_of=tuple(r.name for r in rules))
 

@@ -52,7 +52,8 @@ class BodyDecoder(RunDecoder):
         self.record_level, self.whole, self.end = True, False, stop
         self._begin_body(body)
         self.visit(body)
-        return self.place()
+        last = body[-1] if body else None
+        return stop if isinstance(last, TakeText | TakeOctets) and self._ends(last.extent) else self.place()
 
     def _begin_body(self, body: Body) -> None:
         """Keep the position of the start of a body for its padding."""

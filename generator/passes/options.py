@@ -32,6 +32,14 @@ def settle_options(reader: HintSource, fields: Sequence[ir.Field], rule: Rule) -
     return run.fields
 
 
+def is_settled(fields: Sequence[ir.Field]) -> bool:
+    """Whether every condition of a run names a field of it: a rule that is a part of a run may name another."""
+    names = {field.name for field in fields}
+    return all(
+        field.option is None or not field.option.field or field.option.field in names for field in fields
+    )
+
+
 def _number_of(field: ir.Field) -> int:
     return field.option.number if field.option else 0
 

@@ -27,6 +27,17 @@ class HintSource(FaultReporter, Protocol):
     def hint(self, rule: Rule | Reference | None, message: Rule | None = None) -> TypeHint: ...
 
 
+class Silent:
+    """A source of hints that reports no fault: for a rule that is read again after its messages."""
+
+    def __init__(self, source: HintSource) -> None:
+        self.profile = source.profile
+        self.hint = source.hint
+
+    def fault(self, code: str, span: Span, message: str, help: str) -> None:
+        """Ignore a fault."""
+
+
 class BitSource(FaultReporter, Protocol):
     """The octets and comments of rules, and the enumerations of the protocol."""
 

@@ -207,6 +207,63 @@ def test_records_that_contain_themselves(tmp_path: Path) -> None:
         assert refused.value.kind == "limit"
 
 
+def test_a_checksum_over_a_rule_with_bits(tmp_path: Path) -> None:
+    grammar = "A = head a sum data\nhead = OCTET\na = OCTET\nsum = OCTET\ndata = *OCTET\n"
+    profile = '[types.head.bits]\nx = 4\ny = 4\n[types.a]\ntype = "integer"\n'
+    profile += '[types.sum]\ntype = "integer"\nchecksum = "sum8"\nover = ["head", "a"]\n'
+    check(tmp_path, grammar, profile, ({"x": 1, "y": 2, "a": 3, "data": b"z"}, b"\x12\x03\x15z"))
+
+
+def test_a_condition_in_a_record(tmp_path: Path) -> None:
+    grammar = "A = %xA1 *p\np = co-de [x]\nco-de = OCTET ; an integer\nx = 1OCTET\n"
+    profile = '[types.x]\ntype = "octets"\npresence = { field = "co-de", values = [1] }\n'
+    protocol = compile_protocol(
+        write(tmp_path / "grammars", grammar, PROFILE + profile), shown="demo"
+    ).protocol
+    with generated(tmp_path, protocol) as module:
+        message = module.A(p=(module.P(co_de=1, x=b"z"), module.P(co_de=2, x=None)))
+        assert message.encode() == [b"\xa1\x01z\x02"]
+        assert module.decode(message.encode()) == message
+
+
+def test_a_bit_that_decides_between_two_values(tmp_path: Path) -> None:
+    """BGP's extended length: one octet if the bit is 0, two if it is 1. The bit is no consequence of one of them."""
+    grammar = "A = flags [x] [y]\nflags = OCTET\nx = 1OCTET\ny = 2OCTET\n"
+    profile = '[types.flags.bits]\nwide = 1\nrest = 7\n[types.y]\ntype = "integer"\npresence = "wide"\n'
+    profile += '[types.x]\ntype = "integer"\npresence = { field = "wide", values = [0] }\n'
+    check(
+        tmp_path, grammar, profile,
+        ({"wide": False, "rest": 0, "x": 7}, b"\x00\x07"), ({"wide": True, "rest": 1, "y": 7}, b"\x81\x00\x07"),
+    )  # fmt: skip
+    protocol = compile_protocol(write(tmp_path / "again", grammar, PROFILE + profile), shown="demo").protocol
+    with generated(tmp_path, protocol) as module:
+        for fields in ({"wide": False}, {"wide": False, "x": 1, "y": 2}, {"wide": True, "x": 1}):
+            with pytest.raises(EncodeError):
+                module.A(rest=0, **fields).encode()
+
+
+def test_a_list_of_declared_octets(tmp_path: Path) -> None:
+    grammar = "A = %xA1 n *kind\nn = OCTET ; an integer\nkind = OCTET\n"
+    profile = '[types.kind]\ntype = "integer"\nmembers = { a = 1, b = 2 }\nclosed = true\n'
+    check(tmp_path, grammar, profile, ({"kind": (1, 2)}, b"\xa1\x02\x01\x02"), ({"kind": ()}, b"\xa1\x00"))
+    protocol = compile_protocol(write(tmp_path / "again", grammar, PROFILE + profile), shown="demo").protocol
+    with generated(tmp_path, protocol) as module, pytest.raises(DecodeError) as caught:
+        module.decode([b"\xa1\x02\x01\x09"])
+    assert caught.value.field == "kind[1]"
+
+
+def test_messages_with_a_tag_behind_a_length(tmp_path: Path) -> None:
+    """BGP: a marker, the length of everything, the type."""
+    grammar = "A = %xFF length %x01 x\nB = %xFF length %x02 x\nlength = 2OCTET\nx = *OCTET\n"
+    profile = (
+        'name = "demo"\nmessages = ["A", "B"]\n[types.length]\ntype = "integer"\ncounts = "*"\nplus = 3\n'
+    )
+    folder = write(tmp_path / "grammars", grammar, profile)
+    with generated(tmp_path, compile_protocol(folder, shown="demo").protocol) as module:
+        assert module.B(x=b"ab").encode() == [b"\xff\x00\x06\x02ab"]
+        assert module.decode([b"\xff\x00\x05\x01a"]) == module.A(x=b"a")
+
+
 @pytest.mark.parametrize(
     ("grammar", "profile", "code"),
     [
@@ -231,6 +288,11 @@ def test_records_that_contain_themselves(tmp_path: Path) -> None:
             "E405",
         ),
         ("A = n [x [y]] z\nn = OCTET\nx = OCTET\ny = OCTET\nz = *OCTET\n", "", "E405"),
+        (
+            "A = h s\nh = OCTET\ns = OCTET\n",
+            '[types.h.bits]\nx = 4\ny = 4\n[types.s]\ntype = "integer"\nchecksum = "sum8"\nover = "y"\n',
+            "E431",
+        ),
         # The end of a text or a list is not certain.
         ("A = %xA1 x y\nx = 1*ALPHA\ny = 1*VCHAR\n", "", "E409"),
         ("A = %xA1 *(SP x) SP y\nx = 1*ALPHA\ny = *OCTET\n", "", "E409"),

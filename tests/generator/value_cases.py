@@ -652,7 +652,40 @@ def _chain() -> Case:
     )  # fmt: skip
 
 
+def _open_choice() -> Case:
+    """Alternatives at the end of a frame: one goes on to the end, another has a fixed size, one is a list to the end."""
+
+    def option(number: int, name: str, *fields: ir.Field) -> ir.RecordType:
+        return ir.RecordType(name.lower(), name, (constant("mark", bytes([number])), *fields), name.lower())
+
+    body = ir.UnionType(
+        "body",
+        (
+            option(3, "Note", field("data", octets())), option(4, "Keep"), option(5, "Words", field("text", text())),
+            option(6, "Pairs", field("pairs", ir.ListType(0, ir.IntegerType(2)))),
+            option(7, "Tail", field("start", octets("rest", octets=1)), field("end", ir.IntegerType(1))),
+        ),
+        ("03", "04", "05", "06", "07"),
+    )  # fmt: skip
+    return Case(
+        "open-choice",
+        one_message(constant("mark", b"\x09"), field("body", body)),
+        good=(
+            (first(body=made("Note", data=b"ab")), (b"\x09\x03ab",)),
+            (first(body=made("Note", data=b"")), (b"\x09\x03",)),
+            (first(body=made("Keep")), (b"\x09\x04",)),
+            (first(body=made("Words", text="a")), (b"\x09\x05a",)),
+            (first(body=made("Pairs", pairs=(1, 258))), (b"\x09\x06\x00\x01\x01\x02",)),
+            (first(body=made("Tail", start=b"ab", end=7)), (b"\x09\x07ab\x07",)),
+        ),
+        refused=(
+            ((b"\x09\x04a",), Fault(None, "trailing", "the end of the frame", "1 more octet", 2, 0)),
+            ((b"\x09\x07",), Fault("body.start", "length", "at least 1 octet", "0", 2, 0)),
+        ),
+    )
+
+
 CASES = (
     _header(), _packet(), _lengths(), _options(), _numbers(), _trailing(), _commands(), _choices(), _wrapped(),
-    _delimited(), _reply(), _chain(),
+    _delimited(), _reply(), _chain(), _open_choice(),
 )  # fmt: skip
