@@ -208,10 +208,10 @@ def test_records_that_contain_themselves(tmp_path: Path) -> None:
 
 
 def test_a_checksum_over_a_rule_with_bits(tmp_path: Path) -> None:
-    grammar = "A = head a sum data\nhead = OCTET\na = OCTET\nsum = OCTET\ndata = *OCTET\n"
-    profile = '[types.head.bits]\nx = 4\ny = 4\n[types.a]\ntype = "integer"\n'
-    profile += '[types.sum]\ntype = "integer"\nchecksum = "sum8"\nover = ["head", "a"]\n'
-    check(tmp_path, grammar, profile, ({"x": 1, "y": 2, "a": 3, "data": b"z"}, b"\x12\x03\x15z"))
+    grammar = "A = head n sum data\nhead = OCTET\nn = OCTET\nsum = OCTET\ndata = *OCTET\n"
+    profile = '[types.head.bits]\nx = 4\ny = 4\n[types.n]\ntype = "integer"\n'
+    profile += '[types.sum]\ntype = "integer"\nchecksum = "sum8"\nover = ["head", "n"]\n'
+    check(tmp_path, grammar, profile, ({"x": 1, "y": 2, "n": 3, "data": b"z"}, b"\x12\x03\x15z"))
 
 
 def test_a_condition_in_a_record(tmp_path: Path) -> None:
