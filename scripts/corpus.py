@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -92,7 +91,8 @@ def find_editions(repository: Path, patterns: list[str], *, newest: bool) -> Ite
     if newest:
         yield from _newest(repository, patterns)
         return
-    commit, seen = "", set()
+    commit = ""
+    seen: set[str] = set()
     for line in _git(repository, *options).splitlines():
         if line.startswith("commit "):
             commit = line.removeprefix("commit ")
@@ -177,4 +177,4 @@ def _git_octets(repository: Path, *arguments: str) -> bytes:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -2,8 +2,9 @@
 
 Three kinds of misspellings are corrected: one letter added, missing, wrong or exchanged
 (``messsage``), a space instead of a hyphen in a name (``status code``), and a number without its
-percent sign (``x03``). In the rule ``hello``, the undefined name ``text`` is the rule ``hello-text``. Digits are never corrected: ``number-8`` is not ``number-4``. An undefined
-message among the alternatives of a dialog is removed, because it can never be sent.
+percent sign (``x03``). Digits are never corrected: ``number-8`` is not ``number-4``. In the rule
+``hello``, the undefined name ``text`` is the rule ``hello-text``. An undefined message among the
+alternatives of a dialog is removed, because it can never be sent.
 
 One slip is in a number: zproto's generator writes ``%xAA %xA10`` for the signature 0xAAA0 | 10.
 Everything else is left to the user.

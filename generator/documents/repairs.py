@@ -121,13 +121,11 @@ def _length_with_end(rule: Rule, rulelist: Rulelist) -> Element | None:
                 Reference(name="OCTET") as short,
                 Concatenation(
                     items=(escape, Repetition(maximum=None, element=Reference(name="OCTET")) as long)
-                ),
+                ) as form,
             )
         ) if long.minimum in _LONG_LENGTHS and _precedes_one_element(rule, rulelist):
-            alternative = replace(
-                rule.definition.items[1], items=(escape, replace(long, maximum=long.minimum))
-            )
-            return replace(rule.definition, items=(short, alternative))
+            fixed = replace(form, items=(escape, replace(long, maximum=long.minimum)))
+            return Alternation((short, fixed), rule.definition.span)
     return None
 
 
