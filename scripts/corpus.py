@@ -4,9 +4,13 @@
     python scripts/corpus.py REPOSITORIES '*rfcs/*/README.md' --newest
 
 REPOSITORIES is a folder with git directories below it, with or without work trees. Each distinct
-content that a path had in the history is one edition. An edition is imported and compiled in a
-temporary folder with the profile that the import writes. The table gives, for each path, the
-editions, those imported, those compiled, and the codes of the errors of the others.
+content that a path had in the history is one edition. An edition is imported and compiled with the
+profile that the import writes. The table gives, for each path, the editions, those without a
+grammar, those imported, those compiled, those of which ``--partial`` compiles some messages, and the
+codes of the errors of all that do not compile.
+
+With ``--together``, all documents are imported into one folder of grammars, in the order of their
+paths, so that one can be the base of a later one.
 """
 
 from __future__ import annotations
@@ -21,8 +25,10 @@ from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 
 from specwire.generator.diagnostics import Severity, SpecError
-from specwire.generator.documents.editions import compile_imported
+from specwire.generator.documents.editions import protocol_of
 from specwire.generator.documents.importing import import_document
+from specwire.generator.documents.store import write_imported
+from specwire.generator.pipeline import compile_protocol
 
 _DELETED = "0" * 40
 _NO_GRAMMAR = "E702"
@@ -46,6 +52,7 @@ class Row:
     without: int = 0
     imported: int = 0
     compiled: int = 0
+    partial: int = 0
     errors: Counter[str] = field(default_factory=Counter)
 
 
@@ -56,15 +63,20 @@ def main() -> None:
     parser.add_argument("patterns", nargs="+", help="shell patterns of paths in the repositories")
     parser.add_argument("--newest", action="store_true", help="only the newest edition of each path")
     parser.add_argument("--verbose", action="store_true", help="print the first error of each edition")
-    parser.add_argument("--write", type=Path, help="folder for the documents and their protocol folders")
+    parser.add_argument("--together", type=Path, help="an empty folder for all documents and grammars")
     given = parser.parse_args()
     rows: dict[str, Row] = {}
     seen: set[str] = set()
     for repository in find_repositories(given.folder):
-        for edition in find_editions(repository, given.patterns, newest=given.newest):
-            if edition.blob not in seen:
-                seen.add(edition.blob)
-                count(edition, rows.setdefault(edition.path, Row()), given.write, verbose=given.verbose)
+        found = find_editions(repository, given.patterns, newest=given.newest)
+        for edition in sorted(found, key=lambda edition: _in_order(edition.path)):
+            if edition.blob in seen:
+                continue
+            seen.add(edition.blob)
+            row = rows.setdefault(edition.path, Row())
+            with TemporaryDirectory() as scratch:
+                grammars = given.together or Path(scratch)
+                count(edition, row, grammars, verbose=given.verbose)
     print_rows(rows)
 
 
@@ -99,42 +111,46 @@ def _newest(repository: Path, patterns: list[str]) -> Iterator[Edition]:
             yield Edition(repository, path, facts.split()[2], "HEAD")
 
 
-def count(edition: Edition, row: Row, keep: Path | None, *, verbose: bool) -> None:
-    """Import and compile one edition, and add the result to `row`."""
+def count(edition: Edition, row: Row, grammars: Path, *, verbose: bool) -> None:
+    """Import and compile one edition in a folder of `grammars`, and add the result to `row`."""
     octets = _git_octets(edition.repository, "cat-file", "blob", edition.blob)
     row.editions += 1
-    with TemporaryDirectory() as scratch:
-        folder = keep or Path(scratch)
-        document = folder / f"{edition.blob[:8]}-{edition.path.replace('/', '-')}"
-        document.parent.mkdir(parents=True, exist_ok=True)
-        document.write_bytes(octets)
-        try:
-            imported = import_document(document, "corpus")
-            row.imported += 1
-            if keep:
-                document.with_suffix(".toml").write_text(imported.profile_text)
-                document.with_suffix(".abnf").write_text(imported.grammar_text)
-            compile_imported(imported, "corpus", folder=None, shown="corpus")
-            row.compiled += 1
-        except SpecError as error:
-            faults = [found for found in error.diagnostics if found.severity is Severity.ERROR]
-            codes = {found.code for found in faults}
-            row.without += _NO_GRAMMAR in codes
-            row.errors.update(codes - {_NO_GRAMMAR})
-            if verbose and _NO_GRAMMAR not in codes:
-                print(f"{edition.path} {edition.blob[:8]}: {len(faults)} errors")
-                print(f"    {faults[0].render()}".replace("\n", "\n    "))
+    document = grammars / f"{edition.blob[:8]}-{edition.path.replace('/', '-')}"
+    document.write_bytes(octets)
+    folder = grammars / protocol_of(document)
+    try:
+        write_imported(import_document(document, folder.name, folder=folder), folder)
+        row.imported += 1
+        compile_protocol(folder, shown=folder.name)
+        row.compiled += 1
+    except SpecError as error:
+        faults = [found for found in error.diagnostics if found.severity is Severity.ERROR]
+        codes = {found.code for found in faults}
+        row.without += _NO_GRAMMAR in codes
+        row.errors.update(codes - {_NO_GRAMMAR})
+        row.partial += folder.is_dir() and _has_sound_messages(folder)
+        if verbose and _NO_GRAMMAR not in codes:
+            print(f"{edition.path} {edition.blob[:8]}: {len(faults)} errors")
+            print(f"    {faults[0].render()}".replace("\n", "\n    "))
+
+
+def _has_sound_messages(folder: Path) -> bool:
+    try:
+        compile_protocol(folder, partial=True)
+    except SpecError:
+        return False
+    return True
 
 
 def print_rows(rows: dict[str, Row]) -> None:
     """Print a line for each path and one for all of them."""
     width = max(map(len, rows), default=4)
-    print(f"{'path':<{width}}  editions  no grammar  imported  compiled  errors")
+    print(f"{'path':<{width}}  editions  no grammar  imported  compiled  partial  errors")
     for path, row in sorted(rows.items(), key=lambda item: _in_order(item[0])):
         print(_line(path, row, width))
     total = Row()
     for row in rows.values():
-        for name in ("editions", "without", "imported", "compiled"):
+        for name in ("editions", "without", "imported", "compiled", "partial"):
             setattr(total, name, getattr(total, name) + getattr(row, name))
         total.errors.update(row.errors)
     print(_line("all", total, width))
@@ -142,7 +158,7 @@ def print_rows(rows: dict[str, Row]) -> None:
 
 def _line(path: str, row: Row, width: int) -> str:
     codes = ", ".join(f"{code} {number}" for code, number in sorted(row.errors.items()))
-    counts = f"{row.editions:>8}  {row.without:>10}  {row.imported:>8}  {row.compiled:>8}"
+    counts = f"{row.editions:>8}  {row.without:>10}  {row.imported:>8}  {row.compiled:>8}  {row.partial:>7}"
     return f"{path:<{width}}  {counts}  {codes}".rstrip()
 
 

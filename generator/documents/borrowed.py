@@ -39,7 +39,7 @@ def undefined_names(rulelist: Rulelist, published: Iterable[Rule]) -> list[Refer
     return [
         use
         for rule in published
-        for use in references(speller.correct(rule.definition))
+        for use in references(speller.correct(rule))
         if fold(use.name) not in speller.names
     ]
 

@@ -49,7 +49,7 @@ from specwire.generator.documents.messages import forgotten_messages
 from specwire.generator.documents.profile_text import Proposals, edit_edition, edit_source, new_profile
 from specwire.generator.documents.prose import find_statements, fixed_values
 from specwire.generator.documents.reading import check_size, read_document, read_octets
-from specwire.generator.documents.repairs import propose_errata
+from specwire.generator.documents.repairs import octet_rules, propose_errata
 from specwire.generator.ir.names import fold
 from specwire.generator.profile.reader import NAME, PROFILE, load_profile
 from specwire.generator.profile.tables import Erratum, LoadedProfile, Profile, SourceDocument
@@ -147,6 +147,7 @@ def import_document(
             frames=draft.converted.published,
             senders=draft.converted.senders,
             fields=draft.fields | {f.name: f.field for f in draft.converted.frames if f.field is not None},
+            octets=octet_rules(errata),
             constants=fixed_values(rulelist, protocol),
             prose=find_statements(source, draft.blocks, rulelist, diagnostics),
         )

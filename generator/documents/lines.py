@@ -1,8 +1,8 @@
 """Normalised lines of a document, from which blocks are cut.
 
 Page headers and footers are marked, rule names with a space (``public key =``, ``S: done =``) are
-joined, and typographic quotes and dashes in rules become those of ABNF. In marked blocks, comments that begin with ``#`` or ``//``
-begin with ``;`` instead.
+joined, and typographic quotes and dashes in rules become those of ABNF. In marked blocks, comments
+that begin with ``#`` or ``//`` begin with ``;`` instead.
 
 Lines and columns are preserved, so that findings point into the document.
 """

@@ -2,8 +2,9 @@
 
 Three kinds of misspellings are corrected: one letter added, missing, wrong or exchanged
 (``messsage``), a space instead of a hyphen in a name (``status code``), and a number without its
-percent sign (``x03``). Digits are never corrected: ``number-8`` is not ``number-4``. An undefined
-message among the alternatives of a dialog is removed, because it can never be sent.
+percent sign (``x03``). Digits are never corrected: ``number-8`` is not ``number-4``. In the rule
+``hello``, the undefined name ``text`` is the rule ``hello-text``. An undefined message among the
+alternatives of a dialog is removed, because it can never be sent.
 
 One slip is in a number: zproto's generator writes ``%xAA %xA10`` for the signature 0xAAA0 | 10.
 Everything else is left to the user.
@@ -24,6 +25,7 @@ from specwire.generator.abnf.syntax import (
     Option,
     Reference,
     Repetition,
+    Rule,
     Rulelist,
 )
 from specwire.generator.diagnostics import Span
@@ -49,11 +51,13 @@ class Speller:
     """The defined names, by the key by which names are compared."""
     slips: list[tuple[Span, str]] = field(default_factory=list)
     guesses: int = 0
+    _rule: str = ""
 
-    def correct(self, element: Element) -> Element:
-        """Return `element` with its misspellings corrected; record each correction in `slips`."""
+    def correct(self, rule: Rule) -> Element:
+        """Return the definition of `rule` with its misspellings corrected; record each in `slips`."""
         self.slips = []
-        return self._corrected(element)
+        self._rule = rule.name
+        return self._corrected(rule.definition)
 
     def _corrected(self, element: Element) -> Element:
         match element:
@@ -116,6 +120,10 @@ class Speller:
             reason = f"A number value begins with a percent sign: %{reference.name}."
             self.slips.append((reference.span, reason))
             return NumVal((int(number[1], 16),), reference.span)
+        if own := self.names.get(_fold(f"{self._rule}-{reference.name}")):
+            reason = f"In {self._rule}, {reference.name} is the rule {own}."
+            self.slips.append((reference.span, reason))
+            return replace(reference, name=own)
         self.guesses += len(self.names)
         if self.guesses > MAX_GUESSES:
             return reference

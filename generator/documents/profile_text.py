@@ -30,6 +30,7 @@ class Proposals:
         frames: rules of the grammar that a table lists as frames.
         senders: roles by message, where no dialog names it.
         fields: field name by rule, where the two differ.
+        octets: rules of fixed size that are no numbers.
         constants: required value by rule.
         prose: statements outside the grammar.
     """
@@ -41,6 +42,7 @@ class Proposals:
     frames: Sequence[str] = ()
     senders: Mapping[str, tuple[Role, ...]] = field(default_factory=dict)
     fields: Mapping[str, str] = field(default_factory=dict)
+    octets: Sequence[str] = ()
     constants: Mapping[str, str | int] = field(default_factory=dict)
     prose: Sequence[ProseStatement] = ()
 
@@ -73,6 +75,8 @@ def new_profile(protocol: str, facts: Facts, source: SourceDocument, proposed: P
     types: dict[str, list[str]] = {frame: ["frame = true"] for frame in proposed.frames}
     for rule, name in proposed.fields.items():
         types.setdefault(rule, []).append(f"name = {quote(name)}")
+    for rule in proposed.octets:
+        types.setdefault(rule, []).append('type = "octets"')
     for rule, value in proposed.constants.items():
         types.setdefault(rule, []).append(f"constant = {quote(value) if isinstance(value, str) else value}")
     for rule, hints in types.items():

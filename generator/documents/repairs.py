@@ -44,6 +44,7 @@ _REASONS = {
 _ENDLESS = "A length has an end: the star after the number of its octets is a slip."
 _LONG_LENGTHS = (2, 4, 8)
 """Octets of a length after its escape."""
+_REPEATED = "The same octet several times is one value: the repetition has a name, its parts have none."
 _CHARACTERS = re.compile(r"\b(?:char(?:acter)?s?|sign(?:ed)?)\b", re.IGNORECASE)
 _SLIP_HELP = "profile.toml records this correction as an erratum; remove the erratum if it is wrong"
 _BEFORE = re.compile(r"[^=]*=/?\s*")
@@ -73,10 +74,13 @@ def propose_errata(
     speller = speller_of(rulelist, inherited)
     octets = Octets(resolve_names([rulelist], diagnostics=Diagnostics()))
     for rule in rulelist.rules:
-        corrected = speller.correct(rule.definition)
+        corrected = speller.correct(rule)
         if length := _length_with_end(rule, rulelist):
             corrected = length
             speller.slips.append((rule.definition.span, _ENDLESS))
+        if repeated := _as_repetition(rule, octets):
+            corrected = repeated
+            speller.slips.append((rule.definition.span, _REPEATED))
         if _names_characters(rule):
             corrected = _with_alternatives(corrected, octets, speller.slips)
         written = [_REASONS[d.code] for d in repairs if _is_about(d, rule)]
@@ -88,6 +92,21 @@ def propose_errata(
             for span, reason in speller.slips:
                 diagnostics.warning("W715", span, _told(reason), _SLIP_HELP)
             yield Erratum(rule=str(rule), was=was, now=now, why=" ".join(reasons))
+
+
+def octet_rules(errata: Sequence[Erratum]) -> list[str]:
+    """Return the rules that an erratum makes a number of single octets; each is one value."""
+    return [erratum.rule for erratum in errata if _REPEATED in erratum.why]
+
+
+def _as_repetition(rule: Rule, octets: Octets) -> Repetition | None:
+    """Return ``4number-1`` for ``number-1 number-1 number-1 number-1``, if that is a single octet."""
+    match rule.definition:
+        case Concatenation(items=(Reference() as first, *others)) if octets.count(first) == 1:
+            if all(other == first for other in others):
+                count = len(rule.definition.items)
+                return Repetition(count, count, first, rule.definition.span)
+    return None
 
 
 def _length_with_end(rule: Rule, rulelist: Rulelist) -> Element | None:
@@ -102,12 +121,11 @@ def _length_with_end(rule: Rule, rulelist: Rulelist) -> Element | None:
                 Reference(name="OCTET") as short,
                 Concatenation(
                     items=(escape, Repetition(maximum=None, element=Reference(name="OCTET")) as long)
-                ),
+                ) as form,
             )
         ) if long.minimum in _LONG_LENGTHS and _precedes_one_element(rule, rulelist):
-            ended = (escape, replace(long, maximum=long.minimum))
-            alternative = Concatenation(ended, rule.definition.items[1].span)
-            return replace(rule.definition, items=(short, alternative))
+            fixed = replace(form, items=(escape, replace(long, maximum=long.minimum)))
+            return Alternation((short, fixed), rule.definition.span)
     return None
 
 

@@ -196,7 +196,7 @@ class Roots:
         }
 
     def values(self) -> set[str]:
-        """Return the roots that are single values made of other rules, such as a name of certain characters."""
+        """Return the roots that repeat one character of another rule: ``name = *name-char``."""
         return {
             str(rule)
             for rule in self.rules
