@@ -196,8 +196,8 @@ class _Run:
                 )
                 return []
             found.append(places[0])
-        whole = {at for place in found for at in self._integer(place)}
-        if len(whole) > len(found):
+        covered = {at for place in found for at in self._integer(place)}
+        if len(covered) > len(found):
             self.fault(
                 field,
                 f"'{field.name}' names some of the bits of an integer of '{self.rule}'",
