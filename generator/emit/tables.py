@@ -6,9 +6,10 @@
 - Other numbers become the narrowest type that holds all their values, UUIDs strings.
 - A dictionary becomes a list of (name, value) structs, which keeps repeated names.
 - A record becomes a struct of its fields.
-- A union becomes a struct with one nullable struct for each record, named after it, in the order in which
-  their tags are compared.
-- A value inside a record or union of the same kind becomes its octets, because a type cannot contain itself.
+- A union becomes a struct with one nullable struct for each record, named after it, in the order in
+  which their tags are compared.
+- A value inside a record or union of the same kind becomes its octets, because a type cannot contain
+  itself.
 - Octets computed from other fields (constants, padding, sizes, checksums) have no column.
 - Whether constants are present becomes a boolean.
 - A message or record without other fields gets the column ``_present``, because a struct needs a

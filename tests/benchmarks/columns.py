@@ -115,7 +115,7 @@ def measure(case: str, build: str, module: ModuleType, messages: Sequence[Messag
     columns = module.columns
     decode_s = best_s(lambda: columns.decode(array)) / count
     row_path_s = best_s(
-        lambda: decode_rows(few, columns.SCHEMA, module.codec.decode, columns.ATTRIBUTES)
+        lambda: decode_rows(few, columns.SCHEMA, module.codec.decode, columns.ATTRIBUTES, module.codec.LAYOUT)
     ) / len(few)
     octets = sum(len(frame) for frames in rows for frame in frames) / len(rows)
     filled, peak = memory(columns, array)

@@ -68,7 +68,8 @@ def wanted_rows(
 ) -> list[dict[str, Any]]:
     """Return what the row codec says of messages, as JSON has it; null frames have no row."""
     columns = module.columns
-    batch = decode_rows(rows, columns.SCHEMA, module.codec.decode, columns.ATTRIBUTES, senders)
+    layout = module.layout.LAYOUT
+    batch = decode_rows(rows, columns.SCHEMA, module.codec.decode, columns.ATTRIBUTES, layout, senders)
     found = [_plain(row) for row in batch.to_pylist()]
     return [
         {} if frames is None else row | {"_octets": sum(len(frame or b"") for frame in frames)}

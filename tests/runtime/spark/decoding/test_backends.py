@@ -25,7 +25,7 @@ from specwire.runtime.spark.decoding.backends import BACKENDS, find_backend, loa
 from specwire.runtime.spark.decoding.decode import decode
 from specwire.runtime.spark.decoding.options import CAPTURE, noted_name
 from specwire.runtime.spark.errors import InputError
-from specwire.runtime.spark.protocols import known_protocols, load_codec, load_columns
+from specwire.runtime.spark.protocols import known_protocols, load_codec, load_columns, load_layout
 from specwire.runtime.spark.session.target import JAR, jar_trouble
 from tests.generated.agreement import corpus, mutated, truncations
 from tests.generated.vectors import all_recorded
@@ -90,7 +90,9 @@ def usable(spark: SparkSession, protocol: str) -> list[str]:
 def assert_backends_agree(spark: SparkSession, protocol: str, folder: Path, rows: Sequence[Row]) -> None:
     """Check every backend against the row codec, in one query."""
     columns = load_columns(protocol)
-    expected = decode_rows(rows, columns.SCHEMA, load_codec(protocol).decode, columns.ATTRIBUTES)
+    expected = decode_rows(
+        rows, columns.SCHEMA, load_codec(protocol).decode, columns.ATTRIBUTES, load_layout(protocol)
+    )
     frame = spark.read.schema(CAPTURE).parquet(write_rows(folder, rows))
     names = usable(spark, protocol)
     seq, octets = (F.col(noted_name(protocol, name)) for name in ("seq", "octets"))
