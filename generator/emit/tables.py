@@ -6,9 +6,10 @@
 - Other numbers become the narrowest type that holds all their values, UUIDs strings.
 - A dictionary becomes a list of (name, value) structs, which keeps repeated names.
 - A record becomes a struct of its fields.
-- A union becomes a struct with one nullable struct for each record, named after it, in the order in which
-  their tags are compared.
-- A value inside a record or union of the same kind becomes its octets, because a type cannot contain itself.
+- A union becomes a struct with one nullable struct for each record, named after it, in the order in
+  which their tags are compared.
+- A value inside a record or union of the same kind becomes its octets, because a type cannot contain
+  itself.
 - Octets computed from other fields (constants, padding, sizes, checksums) have no column.
 - Whether constants are present becomes a boolean.
 - A message or record without other fields gets the column ``_present``, because a struct needs a
@@ -22,7 +23,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+import msgspec
 
 from specwire.generator import ir
 from specwire.generator.emit.python import sentence
@@ -144,13 +147,13 @@ def columns(message: ir.Message, protocol: ir.Protocol) -> tuple[Column, ...]:
         many = not isinstance(part, ir.Frame)
         for field in (part.field,) if isinstance(part, ir.Stack | ir.Rest) else part.fields:
             if not field.implied:
-                found.append(_column(field, message.name, protocol, many=many))
+                found.append(_column(_closed(field), message.name, protocol, many=many))
     return tuple(found) or (_present(f"the message is {message.name}"),)
 
 
 def column(field: ir.Field, message: ir.Message, protocol: ir.Protocol, *, many: bool) -> Column:
     """Return the column of one field of a message; `many` for a tuple of frames."""
-    return _column(field, message.name, protocol, many=many)
+    return _column(_closed(field), message.name, protocol, many=many)
 
 
 def derived(message: ir.Message, protocol: ir.Protocol) -> tuple[Derived, ...]:
@@ -289,3 +292,25 @@ def _struct(type: ir.RecordType, owner: str, protocol: ir.Protocol) -> Struct:
 def _option(type: ir.RecordType, owner: str, protocol: ir.Protocol) -> Option:
     comment = sentence(type.doc) or sentence(type.name.replace("_", " "))
     return Option(type.name, type.class_name, _struct(type, owner, protocol), f"{comment} Null for another.")
+
+
+def _closed(field: ir.Field, around: frozenset[str] = frozenset()) -> ir.Field:
+    """Return a field with `EnclosingType` for each value of the kind of one of the records `around` it."""
+    return msgspec.structs.replace(field, type=_closed_type(field.type, around))
+
+
+def _closed_type(type: ir.Type, around: frozenset[str]) -> Any:
+    match type:
+        case ir.ListType(element=element):
+            return msgspec.structs.replace(type, element=_closed_type(element, around))
+        case ir.RecordType(class_name=name, fields=fields) if name not in around:
+            inside = tuple(_closed(field, around | {name}) for field in fields)
+            return msgspec.structs.replace(type, fields=inside)
+        case ir.RecordType(class_name=name):
+            return ir.EnclosingType(name)
+        case ir.UnionType(name=name, options=options):
+            if any(option.class_name in around for option in options):
+                return ir.EnclosingType(name)
+            records = tuple(_closed_type(option, around) for option in options)
+            return msgspec.structs.replace(type, options=records)
+    return type

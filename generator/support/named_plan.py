@@ -32,7 +32,7 @@ class NamedMessage(msgspec.Struct, frozen=True):
     """For each part, its only field and that field's name; the part's own name if it has several fields."""
     fields: Mapping[str, Field]
     records: Mapping[str, Mapping[str, Field]]
-    """For each class of a record, its fields by their slots."""
+    """For each class of a record of the protocol, its fields by their slots."""
     required_after: tuple[int, ...]
     """For each part, the minimum number of frames of the parts after it."""
     flags: tuple[int, ops.Number, int | None] | None
@@ -51,8 +51,12 @@ class NamedPlan(msgspec.Struct, frozen=True):
 def named_plan(layout: ProtocolLayout) -> NamedPlan:
     """Return the plan of a protocol; it is lowered once."""
     plan = lower(layout)
+    records: dict[str, Mapping[str, Field]] = {}
+    for part in (part for message in layout.messages for part in message.parts):
+        for field in part.fields if isinstance(part, Frame) else (part.field,):
+            _collect(field.type, records)
     messages = {
-        message.class_name: _message(message, named)
+        message.class_name: _message(message, named, records)
         for message, named in zip(layout.messages, plan.messages, strict=True)
     }
     return NamedPlan(layout, messages, {record.class_name: record for record in plan.records})
@@ -161,16 +165,15 @@ def values(body: ops.Body) -> Iterator[Value]:
                 yield op
 
 
-def _message(message: MessageLayout, plan: ops.MessagePlan) -> NamedMessage:
+def _message(
+    message: MessageLayout, plan: ops.MessagePlan, records: Mapping[str, Mapping[str, Field]]
+) -> NamedMessage:
     titles: list[tuple[Field | None, str]] = []
     fields: list[Field] = []
     for part in message.parts:
         inside = part.fields if isinstance(part, Frame) else (part.field,)
         titles.append((inside[0], inside[0].name) if len(inside) == 1 else (None, part.name))
         fields += inside
-    records: dict[str, Mapping[str, Field]] = {}
-    for field in fields:
-        _collect(field.type, records)
     return NamedMessage(
         message, plan.parts, tuple(titles), _by_slot(fields), records, _required_after(plan), _flags(plan)
     )

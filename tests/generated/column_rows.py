@@ -105,10 +105,10 @@ def _cell(module: ModuleType, type_: Type, value: Any) -> Any:
 def _octets(module: ModuleType, value: Any) -> bytes:
     """The octets of a record."""
     plan, class_ = named_plan(module.layout.LAYOUT), type(value)
-    messages = [one for one in plan.messages.values() if class_.__name__ in one.records]
-    if not messages:
+    message = next(iter(plan.messages.values()))
+    if class_.__name__ not in message.records:
         raise TypeError(f"a record wanted, not {class_.__name__}")
-    writer = Writer(plan, messages[0], class_.__module__, strict=False)
+    writer = Writer(plan, message, class_.__module__, strict=False)
     return writer.item((Nest(ITEM, class_.__name__),), value)
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from pathlib import Path
 from random import Random
 from typing import Any, cast
@@ -23,6 +24,7 @@ from tests.generated.agreement import mutated, some_truncations
 from tests.generated.column_agreement import assert_same_columns, column_build
 from tests.generated.column_rows import batch_of
 from tests.generator import layouts, value_cases
+from tests.generator.compiling import compiled
 from tests.generator.test_layouts import generated, home
 from tests.generator.test_values import Values
 from tests.generator.value_cases import Case, Fault, built
@@ -235,4 +237,37 @@ def test_the_number_of_an_absent_field(home: Path) -> None:
             {"kind": 0, "data": None},
             {"kind": 1, "data": b""},
         ]
+        assert module.columns.encode(found).to_pylist() == rows
+
+
+MUTUAL = """\
+list = A / B / C
+A = %x01 {} ; ZeroMQ frame
+B = %x02 {} ; ZeroMQ frame
+C = %x03 {} ; ZeroMQ frame
+array = "*" count items
+count = OCTET
+items = *value
+value = array / whole
+whole = ":" number
+number = OCTET
+pair = "&" value value
+"""
+COUNTED = """
+name = "demo"
+[types.count]
+type = "integer"
+counts = "items"
+"""
+
+
+@pytest.mark.parametrize("order", list(permutations(("value", "array", "pair"))))
+def test_messages_that_begin_at_any_rule_of_a_circle(home: Path, order: tuple[str, ...]) -> None:
+    """Whichever rule the grammar mentions first."""
+    values = {"value": (b"*\2:a*\1:b", b":a"), "array": (b"*\2:a*\1:b",), "pair": (b"&:a*\1*\1:c",)}
+    demo = compiled(home / "-".join(order), MUTUAL.format(*order), COUNTED).protocol
+    with generated(home, demo, ["columns"]) as module:
+        rows = [[bytes([tag]) + value] for tag, name in enumerate(order, 1) for value in values[name]]
+        found = assert_same_columns(module, rows)
+        assert found.column("_error").null_count == len(rows)
         assert module.columns.encode(found).to_pylist() == rows

@@ -85,7 +85,7 @@ def wrong_values(
         wrong = ~_are_values(records, op, pieces, depth)
     for number in np.flatnonzero(wrong).tolist():
         octets = pieces.data[pieces.offsets[number] : pieces.offsets[number + 1]].tobytes()
-        reader = _InnerReader(plan, _message_with(plan, op), [octets], strict, depth)
+        reader = _InnerReader(plan, _any_message(plan), [octets], strict, depth)
         with suppress(DecodeError):
             _read(reader, op, "")
             wrong[number] = False
@@ -107,7 +107,7 @@ def read_value(plan: NamedPlan, op: Enclosed, octets: bytes, home: ModuleType, p
     Raises:
         DecodeError: the octets are not exactly one value.
     """
-    reader = _ValueReader(plan, _message_with(plan, op), octets, home)
+    reader = _ValueReader(plan, _any_message(plan), octets, home)
     _read(reader, op, path)
     return reader.values[ITEM]
 
@@ -118,10 +118,9 @@ def _read(reader: Reader, op: Enclosed, path: str) -> None:
     reader.ends()
 
 
-def _message_with(plan: NamedPlan, op: Enclosed) -> NamedMessage:
-    """Return a message that can contain a value."""
-    record = op.value.record if isinstance(op.value, ops.Nest) else op.value.options[0][1]
-    return next(message for message in plan.messages.values() if record in message.records)
+def _any_message(plan: NamedPlan) -> NamedMessage:
+    """Return a message; each knows all records."""
+    return next(iter(plan.messages.values()))
 
 
 class _InnerReader(Reader):

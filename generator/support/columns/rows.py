@@ -138,7 +138,7 @@ def _plain(value: Any) -> Any:
 
 
 def _with_octets(value: Any, octets: Iterator[bytes]) -> Any:
-    """Return a value for pyarrow with the next `octets` in place of each record that has no columns."""
+    """Return a value for pyarrow with the next `octets` in place of each record without columns."""
     match value:
         case Record():
             return next(octets)

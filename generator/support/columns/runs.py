@@ -18,7 +18,7 @@ from specwire.generated.layout import Order
 BEYOND = np.iinfo(np.int64).max // 2
 """Position behind all octets."""
 NARROWEST, MOST_LOOKED = 32, 1 << 20
-"""Least number of octets of each row, and largest number of all rows, that are looked at together."""
+"""Least number of octets of each row, and largest number of all rows, to look at together."""
 _LOWER = np.arange(256, dtype=np.uint8)
 """Each octet, an ASCII letter in lower case."""
 _LOWER[ord("A") : ord("Z") + 1] += ord("a") - ord("A")
@@ -118,8 +118,8 @@ class Run:
         return np.where(self.ok, next_one - self.at, 0)
 
     def among(self, allowed: bytes, least: int) -> Positions:
-        """Return the number of octets before the first that is not `allowed`; refuse rows with fewer than
-        `least`."""
+        """Return the number of octets before the first that is not one of `allowed`; refuse rows with
+        fewer than `least`."""
         table = np.zeros(256, bool)
         table[list(allowed)] = True
         sizes, rows, width = np.zeros(len(self), np.int64), np.flatnonzero(self.left > 0), NARROWEST
@@ -135,8 +135,8 @@ class Run:
         return np.where(self.ok, sizes, 0)
 
     def begins(self, octets: bytes, *, folded: bool = False) -> Mask:
-        """Return the mask of rows whose next octets are `octets`; if `folded`, these are in lower case, and
-        letters in either case fit."""
+        """Return the mask of rows whose next octets are `octets`; if `folded`, these are in lower case,
+        and letters in either case fit."""
         size = len(octets)
         fits = self.left >= size
         if not size or not fits.any():
