@@ -1,11 +1,12 @@
-"""Avro schema of the rows that ``columns.decode`` gives: one record with a nullable record for each message.
+"""Avro schema of the rows that ``columns.decode`` gives: a record with a nullable record for each message.
 
-Types are those of the columns (`SCALARS`). A dictionary is an array of records with name and value. A union is a record
-of which one field is not null. A value inside another of its kind is its octets, as in columns. Only fields that can be
-absent are nullable, which columns do not say. The path to a nested record is its namespace, so names are unique.
+Types are those of the columns (`SCALARS`). A dictionary is an array of records with name and value. A
+union is a record of which one field is not null. A value inside another of its kind is its octets, as
+in columns. Only fields that can be absent are nullable, which columns do not say. The path to a nested
+record is its namespace, so names are unique.
 
-A number that is a time has the logical type of Avro if the two agree: a long, milliseconds, microseconds or nanoseconds,
-since 1970. Otherwise the field has only the properties ``timestamp`` (the unit) and ``epoch``.
+A number that is a time has one of Avro's logical types (`TIMES`) if it is a long and its epoch is 1970.
+Otherwise the field has only the properties ``timestamp`` (the unit) and ``epoch``.
 """
 
 from __future__ import annotations

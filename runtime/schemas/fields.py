@@ -1,6 +1,7 @@
-"""Fields of messages and records for schemas: in wire order, with their columns, and whether they can be absent.
+"""Fields of messages and records for schemas, in wire order, with their columns.
 
-The layout says which values a field can have. Its column has the type and the metadata.
+The layout says which values a field can have, and whether it can be absent. Its column has the type and
+the metadata.
 """
 
 from __future__ import annotations
