@@ -1,5 +1,5 @@
 """The messages of a package in the schema languages of others: JSON Schema and Avro.
 
-Both are written from the package's layout, which knows what columns do not: which values an integer may have, and which
-fields can be absent. The words come from the metadata of its columns.
+Both are written from two things: the layout, which says what values a field can have and whether it can be
+absent, and the columns, which have types and metadata.
 """

@@ -1,28 +1,41 @@
-"""The fields of a message as schemas have them: in wire order, without what is implied, and when they can be absent."""
+"""Fields of messages and records for schemas, in wire order, with their columns.
+
+The layout says which values a field can have, and whether it can be absent. Its column has the type and
+the metadata.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from specwire.generated.layout import Field, Frame, MessageLayout, ProtocolLayout, Record, Rest, Type
+import pyarrow as pa
+
+from specwire.generated.layout import Field, Frame, MessageLayout, Present, ProtocolLayout, Record, Rest, Type
 
 PRESENT = "_present"
 """The column of a message or record that has no fields."""
 
+Column = Any
+"""Arrow type of a column. The stubs lack the attributes of list and struct types."""
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A field of a message or record; `many`: it holds the values of several frames."""
+    """Field of a message or record; with `many`, it has the values of several frames."""
 
     name: str
-    """The grammar's, as columns and JSON have it."""
+    """Name in the grammar, as columns and JSON have it."""
     type: Type
+    column: Column
+    """Type of the column; that of one value with `many`."""
+    metadata: dict[str, str]
+    """Metadata of the column, such as ``comment`` and ``unit``."""
     many: bool
     absent: bool
-    """It can be None: the part that holds it can be left out, or the run may end before it."""
+    """Can be None: its part or option can be absent, or the run may end before it."""
 
 
 def layout_of(package: ModuleType) -> ProtocolLayout:
@@ -34,52 +47,43 @@ def layout_of(package: ModuleType) -> ProtocolLayout:
 
 
 def messages_of(package: ModuleType, chosen: str | None = None) -> list[MessageLayout]:
-    """Return the layouts of the messages, of the class `chosen` alone where one is named."""
+    """Return the layouts of all messages, or of the class `chosen` only."""
     return [
         message for message in layout_of(package).messages if chosen is None or message.class_name == chosen
     ]
 
 
-def entries_of(message: MessageLayout) -> Iterator[Entry]:
-    """Yield the fields of a message."""
+def entries_of(message: MessageLayout, column: Column) -> Iterator[Entry]:
+    """Yield the fields of a message with the type `column`."""
     for part in message.parts:
         left_out = not isinstance(part, Rest) and part.presence.kind != "always"
         if isinstance(part, Frame):
-            yield from fields_of(part.fields, absent=left_out)
+            yield from fields_of(part.fields, column, absent=left_out)
         else:
-            yield Entry(part.field.name, part.field.type, many=True, absent=left_out)
+            yield _entry(part.field, column, many=True, absent=left_out)
 
 
-def fields_of(fields: Iterable[Field], *, absent: bool = False) -> Iterator[Entry]:
-    """Yield the fields of a run that are not implied."""
+def fields_of(fields: Iterable[Field], column: Column, *, absent: bool = False) -> Iterator[Entry]:
+    """Yield the fields of a run that are not implied; `column` is the type of the record with the run."""
     for field in fields:
         if not field.implied:
-            absent_too = absent or field.optional
-            yield Entry(field.name, field.type, many=False, absent=absent_too)
+            # Without its option, the value of `Present` is False.
+            option = field.option is not None and not isinstance(field.type, Present)
+            yield _entry(field, column, absent=absent or field.optional or option)
+
+
+def _entry(field: Field, column: Column, *, many: bool = False, absent: bool) -> Entry:
+    own = column.field(field.name)
+    type = own.type.value_type if many else own.type
+    return Entry(field.name, field.type, type, metadata_of(own), many, absent)
+
+
+def metadata_of(column: pa.Field[Any]) -> dict[str, str]:
+    """Return the metadata of a column as text."""
+    return {key.decode(): value.decode() for key, value in (column.metadata or {}).items()}
 
 
 def option_name(package: ModuleType, option: Record) -> str:
-    """Return what one of several records is called."""
+    """Return the name of a record of a union, which is that of its column."""
     name: str = getattr(package, option.class_name).NAME
     return name
-
-
-class Words:
-    """What the specification says about messages and fields, from the metadata of a package's columns."""
-
-    def __init__(self, package: ModuleType) -> None:
-        self._schema = package.columns.SCHEMA
-
-    def of_message(self, class_name: str) -> Mapping[str, str]:
-        """Return what is said about a message."""
-        return _decoded(self._schema.field(class_name).metadata)
-
-    def of_field(self, class_name: str, name: str) -> Mapping[str, str]:
-        """Return what is said about a field of a message."""
-        inside: Any = self._schema.field(class_name).type
-        index = inside.get_field_index(name)
-        return _decoded(inside.field(index).metadata) if index >= 0 else {}
-
-
-def _decoded(metadata: Mapping[bytes, bytes] | None) -> dict[str, str]:
-    return {key.decode(): value.decode() for key, value in (metadata or {}).items()}
