@@ -28,14 +28,14 @@ class NamedBits:
 
 
 def read_bits(reader: BitSource, rule: Rule, hint: TypeHint) -> Iterator[NamedBits]:
-    """Yield the bits of a rule; none after E402."""
+    """Yield the bits of a rule that fit; E402 for the others, and if the total width is wrong."""
     octets = reader.octets.extent(rule.definition) or 0
     total = sum(table.width for _, _, table in hint.bit_tables())
     if not 1 <= octets <= LARGEST_INTEGER:
         _fault(reader, rule, (), f"bits need 1 to {LARGEST_INTEGER} octets")
         return
     if total != 8 * octets:
-        _fault(reader, rule, (), f"its bits are {total} of {8 * octets}")
+        _fault(reader, rule, (), f"the widths add up to {total} bits, but the rule has {8 * octets}")
         return
     little = is_little_endian(dict(number_kinds(reader.comment(rule))))
     order: ir.Order = hint.order or ("little" if little else "big")

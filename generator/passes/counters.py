@@ -96,7 +96,13 @@ class _Run:
     ) -> None:
         field = self.fields[position]
         found = self._named(field, names, position + 1)
-        if not found and list(names) == [ALL]:
+        if not found and list(names) == [ALL] and hint.plus > _greatest(number):
+            self.fault(
+                field,
+                f"'{field.name}' cannot hold `plus`: its greatest value is {_greatest(number)}",
+                "correct `plus`",
+            )
+        elif not found and list(names) == [ALL]:
             self.retype(position, _nothing(number, hint.plus))
         if not found:
             return
@@ -326,6 +332,11 @@ class _Run:
             narrowest = min(around, key=len)
             behind = [field for field in behind if field.name in narrowest]
         return behind
+
+
+def _greatest(number: ir.CountType | ir.BitType) -> int:
+    """Return the greatest value that a number can have."""
+    return 2**number.width - 1 if isinstance(number, ir.BitType) else ir.bounds(number)[1]
 
 
 def _bits(type: ir.Type) -> ir.BitType | None:

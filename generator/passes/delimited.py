@@ -34,10 +34,12 @@ def end_values(fields: Iterable[ir.Field]) -> Iterator[ir.Field]:
 def end_element(fields: Sequence[ir.Field]) -> tuple[ir.Field, ...]:
     """Return the fields of a list element; an open text at its end ends where the next element
     begins."""
+    if not fields:
+        return ()
     *others, last = fields
     if not isinstance(last.type, ir.TextType) or last.type.length.kind != "rest" or last.type.terminated:
         return tuple(fields)
-    return (*others, structs.replace(last, type=_run(last.type, first_octets(others))))
+    return (*others, structs.replace(last, type=_run(last.type, first_octets(fields))))
 
 
 def _ended_text(type: ir.TextType, behind: Sequence[ir.Field]) -> ir.TextType:

@@ -69,6 +69,8 @@ def first_of(type: ir.Type) -> frozenset[int]:
 
 def among(type: ir.TextType) -> frozenset[int]:
     """Return the octets of which a text consists, or all if they are not known."""
+    if type.padding is not None:
+        return ANY
     if type.length.kind == "run":
         return frozenset(bytes.fromhex(type.length.among))
     if type.length.kind in ("prefix", "counted") or type.pattern is None or type.terminated:

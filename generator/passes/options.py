@@ -8,7 +8,7 @@ could be mistaken for, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 
 from msgspec import structs
@@ -75,9 +75,11 @@ class _Options:
             self.fields[place] = structs.replace(self.fields[place], option=found)
 
     def _by_number(self, places: list[int], option: ir.Option) -> ir.Option:
-        position = next(
-            (at for at, field in enumerate(self.fields[: places[0]]) if _is_called(field, option.field)), None
-        )
+        before = self.fields[: places[0]]
+        exact = [at for at, field in enumerate(before) if _is_called(field, option.field)]
+        ending = f"_{snake_case(option.field)}"
+        ends = [at for at, field in enumerate(before) if field.name.endswith(ending)]
+        position = exact[0] if exact else ends[0] if len(ends) == 1 else None
         if position is None:
             known = ", ".join(field.name for field in self.fields[: places[0]]) or "none"
             raise _Undefined(f"there is no field '{option.field}' before it", f"fields: {known}")
@@ -87,7 +89,7 @@ class _Options:
             if field.type.constant is not None or field.type.spare:
                 raise _Undefined(f"'{option.field}' has a fixed value", "name another number")
             values = values or ((1,) if field.type.width == 1 else ())
-        elif not isinstance(field.type, ir.IntegerType | ir.VarintType | ir.DigitsType | ir.BitType):
+        elif not isinstance(field.type, ir.IntegerType | ir.VarintType | ir.DigitsType):
             raise _Undefined(f"'{option.field}' is no number", "name a number of the same run")
         if field.option is not None or field.optional:
             raise _Undefined(f"'{option.field}' may be absent", "name a number that is always present")
@@ -97,7 +99,7 @@ class _Options:
         return structs.replace(option, kind="number", field=field.name, values=values)
 
     def announce(self) -> None:
-        """Let each bit that is 1 exactly if its options are present be computed."""
+        """Mark the bits that only say whether options are present: encoding computes them."""
         for position, field in enumerate(self.fields):
             values = {
                 other.option.values
@@ -111,9 +113,8 @@ class _Options:
     def _by_octets(self, places: list[int], option: ir.Option) -> ir.Option:
         octets, folded = self._head(places)
         behind = self.fields[places[-1] + 1 :]
-        if behind and isinstance(behind[0].type, ir.ConstantType):
-            start = places[-1] + 1
-            other, _ = self._head(range(start, len(self.fields)))
+        if behind and isinstance(behind[0].type, ir.ConstantType) and behind[0].option is None:
+            other, _ = self._head(range(places[-1] + 1, len(self.fields)))
             size = min(len(octets), len(other))
             alike = octets[:size].lower() == other[:size].lower()
         else:
@@ -123,11 +124,13 @@ class _Options:
             raise _Undefined("what follows it may begin with the same octets", help)
         return structs.replace(option, kind="octets", octets=octets.hex(), folded=folded)
 
-    def _head(self, places: Iterable[int]) -> tuple[bytes, bool]:
+    def _head(self, places: Sequence[int]) -> tuple[bytes, bool]:
         """Return the constants at the start of the fields at `places`, and whether they are folded."""
         octets, folded = b"", False
         for place in places:
             type = self.fields[place].type
+            if self.fields[place].option != self.fields[places[0]].option:
+                break
             if isinstance(type, ir.ConstantType):
                 octets += type.octets
                 folded = folded or type.folded
@@ -136,9 +139,10 @@ class _Options:
         return octets, folded
 
     def _by_length(self, places: list[int], option: ir.Option) -> ir.Option:
-        behind = [field for field in self.fields[places[-1] + 1 :] if field.option is None]
+        later = self.fields[places[-1] + 1 :]
+        behind = [field for field in later if not _is_left(field)]
         sizes = [fixed_octets(field.type) for field in behind]
-        if None in sizes or any(field.optional for field in behind):
+        if None in sizes or any(field.optional or field.option for field in behind):
             help = (
                 "name the number that says so with `presence` under [types] in the profile; without it, "
                 "specwire can express an option that begins with a constant, and one before values of fixed size"
@@ -161,6 +165,10 @@ class _Options:
 
 
 def _is_called(field: ir.Field, name: str) -> bool:
-    """Whether a field is the one that the profile calls `name`: its name, or that of its rule."""
-    named = field.name == snake_case(name) or field.name.endswith(f"_{snake_case(name)}")
-    return named or fold(field.rule or "") == fold(name)
+    """Whether `name` is the name of a field, or of its rule."""
+    return field.name == snake_case(name) or fold(field.rule or "") == fold(name)
+
+
+def _is_left(field: ir.Field) -> bool:
+    """Whether the octets left decide if a field is present; so it will be if nothing else is declared."""
+    return field.option is not None and field.option.kind == "left" and not field.option.field

@@ -321,7 +321,7 @@ class Measure(ops.Visitor):
                 return self._begins(when.octets, folded=when.folded)
             case "number":
                 number, _ = self._run.numbers[when.slot]
-                return (number & when.mask if when.mask else number) in when.values
+                return when.fits(number)
             case "left":
                 raise TypeError("a frame that ends before a value has no end on a stream")
 

@@ -22,7 +22,7 @@ EXIT_STATUSES = (
     "2 for usage and a document or grammar with an error, and then nothing is written."
 )
 MUST_ACT = 1
-"""Exit status where peers of the two editions do not read everything of each other."""
+"""Exit status if a peer, or the owner of a table, must act."""
 
 
 def command(

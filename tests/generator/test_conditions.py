@@ -293,6 +293,18 @@ def test_messages_with_a_tag_behind_a_length(tmp_path: Path) -> None:
             '[types.h.bits]\nx = 4\ny = 4\n[types.s]\ntype = "integer"\nchecksum = "sum8"\nover = "y"\n',
             "E431",
         ),
+        ('A = %xA1 [":" x SP] ["@" y SP] ":" z\nx = 1*ALPHA\ny = 1*ALPHA\nz = *VCHAR\n', "", "E405"),
+        (
+            "A = n [x] [y] z\nn = OCTET ; an integer\nx = 2OCTET\ny = 2OCTET\nz = 2OCTET\n",
+            '[types.y]\npresence = { field = "n", values = [1] }\n',
+            "E405",
+        ),
+        (
+            "A = %x01 [%x00 x] y\nx = OCTET\ny = 8ALPHA\n",
+            '[types.y]\ntype = "text"\npadding = 0\n',
+            "E405",
+        ),
+        ("A = %x01 n\nn = OCTET ; an integer\n", '[types.n]\ncounts = "*"\nplus = 300\n', "E431"),
         # The end of a text or a list is not certain.
         ("A = %xA1 x y\nx = 1*ALPHA\ny = 1*VCHAR\n", "", "E409"),
         ("A = %xA1 *(SP x) SP y\nx = 1*ALPHA\ny = *OCTET\n", "", "E409"),

@@ -44,7 +44,7 @@ def test_a_usage_error_is_the_last_line(words: str, sentence: str, capfd: pytest
 
 def test_a_usage_error_names_the_usage_and_the_help(capfd: pytest.CaptureFixture[str]) -> None:
     assert specwire(capfd, "diff").err == (
-        "Usage: specwire diff [OPTIONS] OLD NEW\n"
+        "Usage: specwire diff [OPTIONS] [OLD NEW | NAME...]\n"
         "Try 'specwire diff -h' for help.\n"
         "specwire: missing argument 'OLD'\n"
     )
