@@ -56,7 +56,7 @@ class TableChange(msgspec.Struct, frozen=True):
 
 
 class Impact(msgspec.Struct, frozen=True):
-    """Who must act after a change, and which tables change."""
+    """Peers that must act after a change, and tables that change."""
 
     actions: tuple[Action, ...]
     tables: tuple[TableChange, ...]

@@ -238,7 +238,7 @@ class RunDecoder(Visitor):
         self._checked(op, name)
 
     def _variable(self, op: Number) -> str:
-        """Return the variable of a number; a hidden one has a name of its own."""
+        """Return the variable of a number; a hidden one has another name than its slot."""
         if not op.counts and not op.checks and not op.bits:
             return self.target(op.slot)
         if op.slot not in self.targets:

@@ -22,7 +22,7 @@ class FaultReporter(Protocol):
 
 
 class HintSource(FaultReporter, Protocol):
-    """What the profile says about rules."""
+    """The declarations of the profile about rules."""
 
     def hint(self, rule: Rule | Reference | None, message: Rule | None = None) -> TypeHint: ...
 

@@ -40,7 +40,7 @@ MAX_IR_OCTETS = 64 << 20
 """Octets of a file that may be the IR of a protocol."""
 
 Shape = Literal["tables", "markdown", "json"]
-"""What is printed."""
+"""The output of the command."""
 
 _STYLES = {"yes": "green", "depends": "yellow", "no": "red"}
 
