@@ -4,7 +4,7 @@ A line has the message's class and its fields. Octets are hexadecimal text, a di
 [name, value] arrays, because names may come twice, and absence is null. Integers are those of the wire: up to
 2 ** 64 - 1, which some readers of JSON round. Floats that are not finite are text.
 
-Messages, records and unions are in ``$defs``, because records can contain themselves.
+Messages and records are in ``$defs``, and so are unions that contain themselves.
 """
 
 from __future__ import annotations
