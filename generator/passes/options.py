@@ -112,17 +112,27 @@ class _Options:
 
     def _by_octets(self, places: list[int], option: ir.Option) -> ir.Option:
         octets, folded = self._head(places)
-        behind = self.fields[places[-1] + 1 :]
-        if behind and isinstance(behind[0].type, ir.ConstantType) and behind[0].option is None:
-            other, _ = self._head(range(places[-1] + 1, len(self.fields)))
-            size = min(len(octets), len(other))
-            alike = octets[:size].lower() == other[:size].lower()
-        else:
-            alike = bool(frozenset(octets[:1].lower() + octets[:1].upper()) & first_octets(behind))
-        if alike:
+        if self._may_follow(octets, places[-1] + 1):
             help = "name a number that says whether it is present with `presence`, or correct the rule"
             raise _Undefined("what follows it may begin with the same octets", help)
         return structs.replace(option, kind="octets", octets=octets.hex(), folded=folded)
+
+    def _may_follow(self, octets: bytes, start: int) -> bool:
+        """Whether an option from the field `start` on, or the field after them, may begin like `octets`."""
+        for position in range(start, len(self.fields)):
+            field = self.fields[position]
+            if position > start and field.option and field.option == self.fields[position - 1].option:
+                continue
+            head, _ = self._head(range(position, len(self.fields)))
+            size = min(len(octets), len(head))
+            if head and octets[:size].lower() == head[:size].lower():
+                return True
+            if not head:
+                first = frozenset(octets[:1].lower() + octets[:1].upper())
+                return bool(first & first_octets(self.fields[position:]))
+            if field.option is None:
+                return False
+        return False
 
     def _head(self, places: Sequence[int]) -> tuple[bytes, bool]:
         """Return the constants at the start of the fields at `places`, and whether they are folded."""
