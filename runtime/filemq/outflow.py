@@ -73,14 +73,12 @@ class Transfer(msgspec.Struct):
 
     Attributes:
         offset: octets sent.
-        replaces: the client may have an old version of the file.
         is_over: this version must not be sent any more; the file has changed, and begins again.
         withdrawn: the file is no longer published, or was not; the queue has what follows.
         reading: state of the reader after the last chunk.
     """
 
     entry: Entry
-    replaces: bool
     offset: int = 0
     is_over: bool = False
     withdrawn: bool = False
@@ -169,10 +167,10 @@ class Outflow:
             self.queue.put_first(name, Operation.CREATE)
             self._claim = name, claimed
 
-    def publish(self, entry: Entry, *, replaces: bool = False) -> Wake:
-        """Send a file that is new or has new content (`replaces`)."""
+    def publish(self, entry: Entry) -> Wake:
+        """Send a file that is new or has new content."""
         if not self._is_sending(entry.name):
-            self.queue.put(entry.name, Operation.CREATE, replaces=replaces)
+            self.queue.put(entry.name, Operation.CREATE)
         elif self.transfer is not None and not entry.has_content_of(self.transfer.entry):
             self.transfer.is_over = True
         return Wake(self.work_key)
@@ -189,7 +187,7 @@ class Outflow:
             self._deleted[entry.sha1] = None
             if len(self._deleted) > DELETED_KEPT:
                 del self._deleted[next(iter(self._deleted))]
-        self.queue.put(name, Operation.DELETE, replaces=True)
+        self.queue.put(name, Operation.DELETE)
         return Wake(self.work_key)
 
     def list_files(self, path: str, *, folders: bool) -> Wake:
@@ -231,20 +229,20 @@ class Outflow:
             elif (change := self.queue.pop()) is None:
                 yield Wait(self.work_key)
             else:
-                name, (operation, replaces) = change
+                name, operation = change
                 entry = self.files.find(name)
                 if is_folder(name) and not self.attributes:
                     continue
                 if operation is Operation.DELETE:
                     yield from self._send_cheezburger(name, Operation.DELETE)
                 elif entry is not None:  # the queue has the deletion of a file that was withdrawn since
-                    yield from self._send_file(entry, replaces)
+                    yield from self._send_file(entry)
 
-    def _send_file(self, entry: Entry, replaces: bool) -> Story:
+    def _send_file(self, entry: Entry) -> Story:
         """Send a file, again if it changes meanwhile."""
         restarts = 0
         while True:
-            transfer = self.transfer = Transfer(entry, replaces)
+            transfer = self.transfer = Transfer(entry)
             if self._is_renamed(entry):
                 yield from self._send_renamed(transfer)
                 self.transfer = None
@@ -259,10 +257,10 @@ class Outflow:
             newer = self.files.find(entry.name)
             if transfer.withdrawn or newer is None:
                 return
-            entry, replaces = newer, transfer.replaces
+            entry = newer
             restarts += 1
             if restarts > MAX_RESTARTS and self.queue:
-                self.queue.put(entry.name, Operation.CREATE, replaces=replaces)
+                self.queue.put(entry.name, Operation.CREATE)
                 return
 
     def _is_renamed(self, entry: Entry) -> bool:
@@ -360,9 +358,9 @@ class Outflow:
 
     def _send_chunk(self, transfer: Transfer, chunk: bytes, headers: Headers = ()) -> Story:
         entry = transfer.entry
-        if transfer.replaces and self.in_place:
+        if self.in_place and not transfer.offset:
+            # The end of a longer old version would stay, and nobody knows what the client has.
             yield from self._send_cheezburger(entry.name, Operation.DELETE)
-        transfer.replaces = False
         headers = (("size", str(entry.size)), ("sha-1", entry.sha1), *headers)
         if self.attributes:
             mode = () if entry.mode is None else (("mode", f"{entry.mode:04o}"),)

@@ -208,10 +208,10 @@ class Peering(ServerHandler[float, Story]):
         yield DropPeer(self.peer, discard)
         yield Log(PeerClosed(self.label, reason))
 
-    def publish(self, entry: Entry, *, replaces: bool) -> Story:
-        """Send a file that is new, or has new content (`replaces`)."""
+    def publish(self, entry: Entry) -> Story:
+        """Send a file that is new or has new content."""
         if self._is_subscribed(entry.name):
-            yield self.outflow.publish(entry, replaces=replaces)
+            yield self.outflow.publish(entry)
 
     def withdraw(self, entry: Entry) -> Story:
         """Send the deletion of a file."""

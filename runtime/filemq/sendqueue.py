@@ -14,9 +14,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from functools import cache
 from itertools import chain, islice
-from typing import NamedTuple
 
 from specwire.generated.filemq import Operation
 from specwire.runtime.filemq.catalogue import Catalogue
@@ -26,27 +24,15 @@ MANY_CHANGES = 4096
 """From so many changes on, or from an eighth of all files, creations are stored as bits too."""
 
 
-class Change(NamedTuple):
-    """Change of a file; `replaces` if the client may have an old version of it."""
-
-    operation: Operation
-    replaces: bool
-
-
-CREATED = Change(Operation.CREATE, replaces=True)
-share = cache(Change)
-"""Return a shared instance, because a queue may hold many changes."""
-
-
 class SendQueue:
     """Changes for one client, oldest first; `files` are all published files."""
 
     def __init__(self, files: Catalogue) -> None:
         self._files = files
         # Not dicts: repeatedly taking from the front of one is quadratic. A name is in one of the three.
-        self._earlier: OrderedDict[str, Change] = OrderedDict()
+        self._earlier: OrderedDict[str, Operation] = OrderedDict()
         self._lacking: NameSet | None = None
-        self._later: OrderedDict[str, Change] = OrderedDict()
+        self._later: OrderedDict[str, Operation] = OrderedDict()
 
     def __bool__(self) -> bool:
         return bool(self._earlier or self._lacking or self._later)
@@ -63,33 +49,24 @@ class SendQueue:
         """Return whether a file is still to be sent."""
         if self._lacking is not None and name in self._lacking:
             return True
-        change = self._earlier.get(name) or self._later.get(name)
-        return change is not None and change.operation is Operation.CREATE
+        return Operation.CREATE in (self._earlier.get(name), self._later.get(name))
 
     def first(self, most: int) -> list[str]:
         """Return the names of the first files, at most `most`."""
         lacking: Iterable[str] = self._lacking or ()
         return [*islice(chain(self._earlier, lacking, self._later), most)]
 
-    def put(self, name: str, operation: Operation, *, replaces: bool) -> None:
-        """Queue the newest operation on `name`, at the end.
-
-        If the client may have an old version, that stays so when a later operation replaces an
-        earlier one.
-        """
-        replaced = self._drop(name)
-        self._later[name] = share(operation, replaces or replaced)
+    def put(self, name: str, operation: Operation) -> None:
+        """Queue the newest operation on `name`, at the end."""
+        self._drop(name)
+        self._later[name] = operation
         if len(self._later) >= max(MANY_CHANGES, len(self._files) // 8):
             self._fold()
 
     def put_first(self, name: str, operation: Operation) -> None:
-        """Queue an operation that must come before everything else.
-
-        The client may have a file that is deleted, so a creation that replaces the deletion
-        replaces a version.
-        """
-        replaced = self._drop(name)
-        self._earlier[name] = share(operation, replaced or operation is Operation.DELETE)
+        """Queue an operation that must come before everything else."""
+        self._drop(name)
+        self._earlier[name] = operation
         self._earlier.move_to_end(name, last=False)
 
     def put_lacking(self, names: NameSet) -> None:
@@ -97,20 +74,20 @@ class SendQueue:
         if names:
             self._put_behind(names)
 
-    def pop(self) -> tuple[str, Change] | None:
-        """Remove and return the oldest change and the name of its file; None if the queue is empty."""
+    def pop(self) -> tuple[str, Operation] | None:
+        """Remove and return the oldest operation and the name of its file; None if the queue is empty."""
         if self._earlier:
             return self._earlier.popitem(last=False)
         if self._lacking is not None:
             if (name := self._lacking.pop_first()) is not None:
-                return name, CREATED
+                return name, Operation.CREATE
             self._lacking = None
         return self._later.popitem(last=False) if self._later else None
 
     def _fold(self) -> None:
         """Store the later creations as bits, behind the deletions."""
         names = NameSet(self._files.order())
-        names.add(name for name, change in self._later.items() if change.operation is Operation.CREATE)
+        names.add(name for name, operation in self._later.items() if operation is Operation.CREATE)
         self._put_behind(names)
 
     def _put_behind(self, names: NameSet) -> None:
@@ -119,15 +96,14 @@ class SendQueue:
             names.update(self._lacking)
         waiting = chain(self._earlier.items(), self._later.items())
         self._earlier = OrderedDict(
-            (name, change)
-            for name, change in waiting
-            if change.operation is Operation.DELETE or name not in names  # a deleted file is not created
+            (name, operation)
+            for name, operation in waiting
+            if operation is Operation.DELETE or name not in names  # a deleted file is not created
         )
         self._lacking, self._later = names, OrderedDict()
 
-    def _drop(self, name: str) -> bool:
-        """Remove a name from the queue; return whether the client may have an old version of it."""
-        if self._lacking is not None and self._lacking.discard(name):
-            return True
-        change = self._earlier.pop(name, None) or self._later.pop(name, None)
-        return change is not None and change.replaces
+    def _drop(self, name: str) -> None:
+        """Remove a name from the queue."""
+        if self._lacking is None or not self._lacking.discard(name):
+            self._earlier.pop(name, None)
+            self._later.pop(name, None)

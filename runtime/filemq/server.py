@@ -223,7 +223,7 @@ def publish(state: ServerState, path: str, entry: Entry) -> Story:
     if state.files.put(entry) and state.is_listening:
         yield Log(FilePublished(entry.name, entry.size, entry.sha1))
         for peering in tuple(state.peerings.values()):
-            yield from peering.publish(entry, replaces=old is not None)
+            yield from peering.publish(entry)
 
 
 def report_progress(state: ServerState) -> Story:

@@ -174,25 +174,24 @@ def test_new_versions_leave_no_tail(tmp_path: Path, source: Path) -> None:
     run(story)
 
 
-def test_new_files_are_not_deleted_first(tmp_path: Path, source: Path) -> None:
-    """A deletion that is not needed would only be told to the client's program."""
+def test_new_file_leaves_no_tail_of_a_forgotten_one(tmp_path: Path, source: Path) -> None:
+    """The client has a longer file of a visit long ago, of which the server knows nothing."""
+    (tmp_path / "inbox").mkdir()
+    (tmp_path / "inbox" / "new").write_bytes(b"y" * 700_000)
 
     async def story() -> None:
         async with serving(source) as (server, _), c_client(server, tmp_path / "inbox") as client:
             watch = server.events()
-            os.rename(written(tmp_path / "aside", b"content"), source / "new")
+            (tmp_path / "aside").write_bytes(b"content")
+            os.rename(tmp_path / "aside", source / "new")
             async for event in watch:
                 if isinstance(event, FilePublished):
                     break
             await in_step(server, client, source)
-            assert [patch.operation for patch in client.patches] == [CREATE, CREATE]
+            assert [patch.operation for patch in client.patches] == [DELETE, CREATE, CREATE]
+            assert client.files() == {"/new": b"content"}
 
     run(story)
-
-
-def written(path: Path, content: bytes) -> Path:
-    path.write_bytes(content)
-    return path
 
 
 def test_deletions(tmp_path: Path, source: Path) -> None:

@@ -16,7 +16,7 @@ from specwire.generated.filemq import Ohai, Operation
 from specwire.runtime.filemq.catalogue import Catalogue, Entry, Signature
 from specwire.runtime.filemq.names import covers
 from specwire.runtime.filemq.nameset import NameSet
-from specwire.runtime.filemq.sendqueue import Change, SendQueue
+from specwire.runtime.filemq.sendqueue import SendQueue
 from specwire.runtime.kernel.events import PeerId
 from tests.examples import examples
 from tests.runtime.filemq.server_driver import PRUNE, RESYNC, ServerDriver, subscription
@@ -32,25 +32,25 @@ class PlainQueue:
     """Every change in a row. What is left of an earlier RESYNC goes with the next one."""
 
     def __init__(self) -> None:
-        self.changes: OrderedDict[str, Change] = OrderedDict()
+        self.changes: OrderedDict[str, Operation] = OrderedDict()
         self.lacking: set[str] = set()
 
-    def put(self, name: str, operation: Operation, *, replaces: bool) -> None:
-        old = self.changes.pop(name, None)
-        self.changes[name] = Change(operation, replaces or (old is not None and old.replaces))
+    def put(self, name: str, operation: Operation) -> None:
+        self.changes.pop(name, None)
+        self.changes[name] = operation
         self.lacking.discard(name)
 
     def put_first(self, name: str, operation: Operation) -> None:
-        self.put(name, operation, replaces=operation is DELETE)
+        self.put(name, operation)
         self.changes.move_to_end(name, last=False)
 
     def put_lacking(self, lacking: set[str]) -> None:
         self.lacking = lacking | self.lacking if lacking else self.lacking
         for name in sorted(self.lacking) if lacking else ():
-            self.changes[name] = Change(CREATE, replaces=True)
+            self.changes[name] = CREATE
             self.changes.move_to_end(name)
 
-    def pop(self) -> tuple[str, Change] | None:
+    def pop(self) -> tuple[str, Operation] | None:
         if not self.changes:
             return None
         self.lacking.discard(next(iter(self.changes)))
@@ -93,14 +93,14 @@ def test_queue_is_the_plain_one(story: list[tuple[object, ...]]) -> None:
     for step in story:
         match step:
             case ("publish", str(name)):
-                replaces = not files.remove(name)
+                files.remove(name)
                 files.put(entry(name))
                 for each in (queue, plain):
-                    each.put(name, CREATE, replaces=replaces)
+                    each.put(name, CREATE)
             case ("withdraw", str(name)):
                 if files.remove(name):
                     for each in (queue, plain):
-                        each.put(name, DELETE, replaces=True)
+                        each.put(name, DELETE)
             case ("first", str(name)):
                 if files.remove(name):
                     for each in (queue, plain):
@@ -131,13 +131,12 @@ class Distribution:
         for other in [*self.files.order().under("/")]:
             if other != name and (covers(other, name) or covers(name, other)):
                 self.withdraw(other)
-        replaces = self.files.find(name) is not None
         self.files.put(entry(name, next(self._versions)))
-        self.queue.put(name, CREATE, replaces=replaces)
+        self.queue.put(name, CREATE)
 
     def withdraw(self, name: str) -> None:
         if self.files.remove(name):
-            self.queue.put(name, DELETE, replaces=True)
+            self.queue.put(name, DELETE)
 
     def resync(self, path: str) -> None:
         """The client tells what it has."""
@@ -151,7 +150,7 @@ class Distribution:
         """Send the next change."""
         if (taken := self.queue.pop()) is None:
             return None
-        name, (operation, _) = taken
+        name, operation = taken
         item = self.files.find(name)
         if operation is DELETE:
             self.inbox.pop(name, None)
@@ -281,13 +280,3 @@ def test_slow_client_takes_little_for_many_new_files() -> None:
     taken = (octets_taken(publish) - octets_taken(list_only)) / CLIENTS
     by_name = max(500, len(new) // 8)
     assert taken < 200 * by_name + len(new), f"{taken} octets for each client"
-
-
-def test_file_that_replaces_its_first_deletion_replaces_a_version() -> None:
-    """A client that writes in place must delete the version that it has before it gets the new one."""
-    files = Catalogue()
-    queue = SendQueue(files)
-    queue.put_first("/a", DELETE)
-    files.put(entry("/a"))
-    queue.put("/a", CREATE, replaces=False)
-    assert queue.pop() == ("/a", Change(CREATE, replaces=True))

@@ -383,3 +383,19 @@ def test_every_client_has_every_file_in_the_end(
         world.happen(step)
     world.settle()
     world.check()
+
+
+def test_new_file_replaces_a_longer_one_of_a_client_that_was_away() -> None:
+    """The client writes in place, and does not learn that its old file was deleted while it was away."""
+    world = World("libfilemq", 3, ("/", "/"), reads_at_once=False)
+    world.publish("/a", b"long")
+    client = world.clients[0]
+    world.connect(client)
+    world.settle()
+    world.leave(client, says_goodbye=True)
+    world.withdraw("/a")
+    world.connect(client)
+    world.publish("/a", b"s")
+    world.settle()
+    assert client.inbox == {"/a": b"s"}
+    world.check()
