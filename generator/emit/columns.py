@@ -39,7 +39,7 @@ def emit(protocol: ir.Protocol) -> str:
     return render(
         "columns.py.j2",
         header=header(protocol, f"{protocol.edition}: decoder and encoder between arrays of messages and columns."),
-        name=protocol.name,
+        edition=protocol.edition,
         messages=[
             (message.class_name, message.name, [_field(column) for column in found],
              f"({', '.join(map(_source, found))},)")
@@ -70,6 +70,8 @@ def _helpers(kind: Kind) -> set[str]:
 
 
 def _field(column: Column) -> str:
+    if column.rule:
+        return column.written(_type(column.kind))
     return f"pa.field({column.name!r}, {_type(column.kind)}, metadata={dict(column.metadata)!r})"
 
 

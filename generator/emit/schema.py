@@ -35,7 +35,7 @@ PAIRS = {"BINARY_PAIRS", "PAIRS"}
 def emit(protocol: ir.Protocol) -> str:
     """Return the source of a package's schema module."""
     rows = [(message, columns(message, protocol)) for message in protocol.messages]
-    names = {name for _, found in rows for column in found for name in _names(column.kind)}
+    names = {name for _, found in rows for name in _names(Struct(found))}
     return render(
         "schema.py.j2",
         header=header(
@@ -44,8 +44,9 @@ def emit(protocol: ir.Protocol) -> str:
             "``abnf`` (its grammar rule), ``unit``, ``octets`` (its fixed size), ``content`` (such as ``json``),\n"
             "``timestamp`` and ``epoch`` (unit and origin of a time) and ``source``.",
         ),
-        types=sorted({"StructField", "StructType"} | (names - PAIRS)),
-        helpers=["COMMON", *sorted(names & PAIRS), *sorted(_makers(protocol)), "table"],
+        edition=protocol.edition,
+        types=sorted({"StructType"} | (names - PAIRS)),
+        helpers=sorted({"decoded", "rule_field", "table"} | (names & PAIRS) | _makers(protocol)),
         messages=[
             (message.class_name, message.name, [_field(column) for column in found],
              f"[{', '.join(repr(column.name) for column in found if column.required)}]",
@@ -63,9 +64,10 @@ def _names(kind: Kind) -> set[str]:
         case Pairs():
             return {_type(kind)}
         case Struct(columns=inside):
-            return set().union(*(_names(column.kind) for column in inside))
+            plain = {"StructField"} if any(not column.rule for column in inside) else set()
+            return plain.union(*(_names(column.kind) for column in inside))
         case Options(options=options):
-            return set().union(*(_names(one.struct) for one in options))
+            return {"StructField"}.union(*(_names(one.struct) for one in options))
         case scalar:
             return {SPARK[scalar].partition("(")[0]}
 
@@ -87,6 +89,8 @@ def _derived(column: Derived) -> str:
 
 
 def _field(column: Column) -> str:
+    if column.rule:
+        return column.written(_type(column.kind))
     return f"StructField({column.name!r}, {_type(column.kind)}, True, {dict(column.metadata)!r})"
 
 

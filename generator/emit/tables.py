@@ -119,6 +119,21 @@ class Column:
     """
     required: bool = False
     """Every message has a value."""
+    rule: str = ""
+    """The field's rule, or else the rule that contains it; empty for a column without a field."""
+    line: int = 0
+    """Line of the field in the grammar; 0 if it is not from there."""
+
+    def written(self, type: str) -> str:
+        """Return the source of the call that makes this column with `type`, the source of its type."""
+        about = dict(self.metadata)
+        more = {
+            key: about[key] for key in ("unit", "octets", "content", "timestamp", "epoch") if key in about
+        }
+        named = [] if "abnf" in about else ["named=False"]
+        arguments = [repr(self.name), type, repr(about["comment"]), repr(self.rule)]
+        arguments += [str(self.line)] if self.line else []
+        return f"field({', '.join(arguments + named + [f'{key}={value!r}' for key, value in more.items()])})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +253,8 @@ def _column(field: ir.Field, owner: str, protocol: ir.Protocol, *, many: bool = 
         kind=Many(kind) if many else kind,
         metadata=tuple((key, value) for key, value in metadata.items() if value),
         required=not (field.nullable or field.optional),
+        rule=field.rule or owner,
+        line=field.line or 0,
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
     BooleanType,
+    DataType,
     IntegerType,
     LongType,
     StringType,
@@ -15,6 +16,8 @@ from pyspark.sql.types import (
     StructType,
     TimestampType,
 )
+
+from specwire.generated.column_metadata import message_metadata, rule_metadata
 
 PAIRS = ArrayType(StructType([StructField("name", StringType()), StructField("value", StringType())]))
 """Type of a dictionary: pairs in wire order, repeated names included."""
@@ -46,6 +49,31 @@ COMMON = (
     ),
 )
 """Columns that every protocol has."""
+
+
+def rule_field(
+    edition: str,
+    name: str,
+    kind: DataType,
+    comment: str,
+    rule: str,
+    line: int = 0,
+    *,
+    named: bool = True,
+    **more: str,
+) -> StructField:
+    """Return the column for a field of a message; for the other arguments see `rule_metadata`."""
+    return StructField(name, kind, True, rule_metadata(edition, comment, rule, line, named=named, **more))
+
+
+def decoded(schemas: Mapping[str, StructType], rules: Mapping[str, str]) -> StructType:
+    """Return the columns of decoded messages: the common ones, and one for each message class.
+
+    Args:
+        rules: for each message class name, the rule that defines it.
+    """
+    own = [StructField(name, schemas[name], True, message_metadata(rule)) for name, rule in rules.items()]
+    return StructType([*COMMON, *own])
 
 
 def flag(name: str, of: str, mask: int, comment: str) -> StructField:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pyarrow as pa
+
+from specwire.generated.column_metadata import message_metadata, rule_metadata
 
 PAIRS = pa.list_(pa.struct([pa.field("name", pa.string()), pa.field("value", pa.string())]))
 """Type of a dictionary: pairs in wire order, repeated names included."""
@@ -36,3 +41,29 @@ COMMON = (
     ),
 )
 """Columns that every protocol has."""
+
+
+def rule_field(
+    edition: str,
+    name: str,
+    kind: pa.DataType,
+    comment: str,
+    rule: str,
+    line: int = 0,
+    *,
+    named: bool = True,
+    **more: str,
+) -> pa.Field[Any]:
+    """Return the column for a field of a message; for the other arguments see `rule_metadata`."""
+    metadata = rule_metadata(edition, comment, rule, line, named=named, **more)
+    return pa.field(name, kind, metadata=metadata)
+
+
+def decoded(messages: Mapping[str, tuple[str, list[pa.Field[Any]]]]) -> pa.Schema:
+    """Return the columns of decoded messages: the common ones, and one for each message class.
+
+    Args:
+        messages: for each message class name, the rule that defines it, and its fields.
+    """
+    own = [pa.field(n, pa.struct(f), metadata=message_metadata(rule)) for n, (rule, f) in messages.items()]
+    return pa.schema([*COMMON, *own])

@@ -1,0 +1,1 @@
+../generator/support/column_metadata.py
