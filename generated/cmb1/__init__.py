@@ -27,7 +27,7 @@ from .codec import (
     Flags,
 )
 
-if TYPE_CHECKING or not is_native(__name__, "1fc4e675d9791893"):
+if TYPE_CHECKING or not is_native(__name__, "8c966f1eabc08092"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

@@ -27,7 +27,7 @@ from .codec import (
     Flags,
 )
 
-if TYPE_CHECKING or not is_native(__name__, "be72b17f2ff6bc96"):
+if TYPE_CHECKING or not is_native(__name__, "eb26f90e7a2c2a0b"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

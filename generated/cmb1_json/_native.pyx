@@ -31,9 +31,10 @@ from specwire.generated.native_numbers cimport (
 )
 from specwire.generated.native_octets cimport (
     Run,
+    append_octets,
+    append_text,
     bytes_of,
     frame_at,
-    frame_of_text,
     left,
     octets_of,
     plain_count,
@@ -41,8 +42,7 @@ from specwire.generated.native_octets cimport (
     same,
 )
 from specwire.generated.native_reading cimport (
-    split_rest,
-    text_in,
+    text_at,
 )
 
 from types import MappingProxyType
@@ -59,7 +59,7 @@ from .codec import (
     USERID_UNKNOWN,
 )
 
-BUILD = "be72b17f2ff6bc96"
+BUILD = "eb26f90e7a2c2a0b"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES
@@ -195,20 +195,14 @@ cdef class Request(NativeMessage):
                     return None
                 made.append(frame)
             made.append(b"")
-        frame = frame_of_text(self._topic)
-        if frame is None:
+        if not append_text(made, self._topic, False):
             return None
-        made.append(frame)
         if self._payload is not None:
-            if type(self._payload) is not bytes:
+            if not append_octets(made, self._payload):
                 return None
-            frame = <bytes>self._payload
-            made.append(frame)
         if self._json is not None:
-            frame = frame_of_text(self._json)
-            if frame is None:
+            if not append_text(made, self._json, False):
                 return None
-            made.append(frame)
         frame = bytes_of(NULL, 20)
         start = <uint8_t*>octets_of(frame)
         memcpy(start, <const char*>b"\x8e\x01\x01", 3)
@@ -347,20 +341,14 @@ cdef class Response(NativeMessage):
                     return None
                 made.append(frame)
             made.append(b"")
-        frame = frame_of_text(self._topic)
-        if frame is None:
+        if not append_text(made, self._topic, False):
             return None
-        made.append(frame)
         if self._payload is not None:
-            if type(self._payload) is not bytes:
+            if not append_octets(made, self._payload):
                 return None
-            frame = <bytes>self._payload
-            made.append(frame)
         if self._json is not None:
-            frame = frame_of_text(self._json)
-            if frame is None:
+            if not append_text(made, self._json, False):
                 return None
-            made.append(frame)
         frame = bytes_of(NULL, 20)
         start = <uint8_t*>octets_of(frame)
         memcpy(start, <const char*>b"\x8e\x01\x02", 3)
@@ -492,20 +480,14 @@ cdef class Event(NativeMessage):
                     return None
                 made.append(frame)
             made.append(b"")
-        frame = frame_of_text(self._topic)
-        if frame is None:
+        if not append_text(made, self._topic, False):
             return None
-        made.append(frame)
         if self._payload is not None:
-            if type(self._payload) is not bytes:
+            if not append_octets(made, self._payload):
                 return None
-            frame = <bytes>self._payload
-            made.append(frame)
         if self._json is not None:
-            frame = frame_of_text(self._json)
-            if frame is None:
+            if not append_text(made, self._json, False):
                 return None
-            made.append(frame)
         frame = bytes_of(NULL, 20)
         start = <uint8_t*>octets_of(frame)
         memcpy(start, <const char*>b"\x8e\x01\x04", 3)
@@ -906,7 +888,6 @@ cdef object _decode_request(object frames, Py_ssize_t count):
     cdef Run run
     cdef uint64_t flags
     cdef Py_ssize_t at
-    cdef Run piece
     cdef Request made = Request.__new__(Request)
     frame = frame_at(frames, count - 1)
     if frame is None:
@@ -935,35 +916,18 @@ cdef object _decode_request(object frames, Py_ssize_t count):
         made._routes = _take_frames_1(frames, &at, count)
         if made._routes is None:
             return None
-    frame = frame_at(frames, at)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._topic = text_in(&piece)
+    made._topic = text_at(frames, at, False)
     if made._topic is None:
-        return None
-    if run.at != run.end:
         return None
     at += 1
     if flags & 0x06 == 0x02:
-        frame = frame_at(frames, at)
-        if frame is None:
+        made._payload = frame_at(frames, at)
+        if made._payload is None:
             return None
-        made._payload = frame
         at += 1
     if flags & 0x06 == 0x06:
-        frame = frame_at(frames, at)
-        if frame is None:
-            return None
-        run = run_of(frame)
-        if not split_rest(&run, 0, &piece):
-            return None
-        made._json = text_in(&piece)
+        made._json = text_at(frames, at, False)
         if made._json is None:
-            return None
-        if run.at != run.end:
             return None
         at += 1
     if at + 1 != count:
@@ -976,7 +940,6 @@ cdef object _decode_response(object frames, Py_ssize_t count):
     cdef Run run
     cdef uint64_t flags
     cdef Py_ssize_t at
-    cdef Run piece
     cdef Response made = Response.__new__(Response)
     frame = frame_at(frames, count - 1)
     if frame is None:
@@ -1005,35 +968,18 @@ cdef object _decode_response(object frames, Py_ssize_t count):
         made._routes = _take_frames_1(frames, &at, count)
         if made._routes is None:
             return None
-    frame = frame_at(frames, at)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._topic = text_in(&piece)
+    made._topic = text_at(frames, at, False)
     if made._topic is None:
-        return None
-    if run.at != run.end:
         return None
     at += 1
     if flags & 0x06 == 0x02:
-        frame = frame_at(frames, at)
-        if frame is None:
+        made._payload = frame_at(frames, at)
+        if made._payload is None:
             return None
-        made._payload = frame
         at += 1
     if flags & 0x06 == 0x06:
-        frame = frame_at(frames, at)
-        if frame is None:
-            return None
-        run = run_of(frame)
-        if not split_rest(&run, 0, &piece):
-            return None
-        made._json = text_in(&piece)
+        made._json = text_at(frames, at, False)
         if made._json is None:
-            return None
-        if run.at != run.end:
             return None
         at += 1
     if at + 1 != count:
@@ -1046,7 +992,6 @@ cdef object _decode_event(object frames, Py_ssize_t count):
     cdef Run run
     cdef uint64_t flags
     cdef Py_ssize_t at
-    cdef Run piece
     cdef Event made = Event.__new__(Event)
     frame = frame_at(frames, count - 1)
     if frame is None:
@@ -1076,35 +1021,18 @@ cdef object _decode_event(object frames, Py_ssize_t count):
         made._routes = _take_frames_1(frames, &at, count)
         if made._routes is None:
             return None
-    frame = frame_at(frames, at)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._topic = text_in(&piece)
+    made._topic = text_at(frames, at, False)
     if made._topic is None:
-        return None
-    if run.at != run.end:
         return None
     at += 1
     if flags & 0x06 == 0x02:
-        frame = frame_at(frames, at)
-        if frame is None:
+        made._payload = frame_at(frames, at)
+        if made._payload is None:
             return None
-        made._payload = frame
         at += 1
     if flags & 0x06 == 0x06:
-        frame = frame_at(frames, at)
-        if frame is None:
-            return None
-        run = run_of(frame)
-        if not split_rest(&run, 0, &piece):
-            return None
-        made._json = text_in(&piece)
+        made._json = text_at(frames, at, False)
         if made._json is None:
-            return None
-        if run.at != run.end:
             return None
         at += 1
     if at + 1 != count:

@@ -19,7 +19,7 @@ from specwire.generated.errors import DecodeError, EncodeError, Violation
 
 from .codec import EDITION, Operation
 
-if TYPE_CHECKING or not is_native(__name__, "3e805c156a974b4d"):
+if TYPE_CHECKING or not is_native(__name__, "f14927387e551eb1"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

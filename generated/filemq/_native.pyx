@@ -30,6 +30,7 @@ from specwire.generated.native_numbers cimport (
 )
 from specwire.generated.native_octets cimport (
     Run,
+    append_octets,
     bytes_of,
     frame_at,
     left,
@@ -39,6 +40,7 @@ from specwire.generated.native_octets cimport (
     same,
 )
 from specwire.generated.native_reading cimport (
+    constant_at,
     divided_in,
     divided_is_good,
     held,
@@ -68,7 +70,7 @@ from .codec import (
     Operation,
 )
 
-BUILD = "3e805c156a974b4d"
+BUILD = "f14927387e551eb1"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES
@@ -426,10 +428,8 @@ cdef class Cheezburger(NativeMessage):
         if frame is None:
             return None
         made.append(frame)
-        if type(self._chunk) is not bytes:
+        if not append_octets(made, self._chunk):
             return None
-        frame = <bytes>self._chunk
-        made.append(frame)
         return made
 
 
@@ -1116,41 +1116,19 @@ cdef int _kind_of(object frames, Py_ssize_t count) except -1:
 
 
 cdef object _decode_ohai(object frames, Py_ssize_t count):
-    cdef bytes frame
-    cdef Run run
     if count != 1:
         return None
     cdef Ohai made = Ohai.__new__(Ohai)
-    frame = frame_at(frames, 0)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 11:
-        return None
-    if not same(run.at, b"\xaa\xa3\x01\x06FILEMQ\x02", 11):
-        return None
-    run.at += 11
-    if run.at != run.end:
+    if not constant_at(frames, 0, b"\xaa\xa3\x01\x06FILEMQ\x02", 11):
         return None
     return made
 
 
 cdef object _decode_ohai_ok(object frames, Py_ssize_t count):
-    cdef bytes frame
-    cdef Run run
     if count != 1:
         return None
     cdef OhaiOk made = OhaiOk.__new__(OhaiOk)
-    frame = frame_at(frames, 0)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 3:
-        return None
-    if not same(run.at, b"\xaa\xa3\x04", 3):
-        return None
-    run.at += 3
-    if run.at != run.end:
+    if not constant_at(frames, 0, b"\xaa\xa3\x04", 3):
         return None
     return made
 
@@ -1203,21 +1181,10 @@ cdef object _decode_icanhaz(object frames, Py_ssize_t count):
 
 
 cdef object _decode_icanhaz_ok(object frames, Py_ssize_t count):
-    cdef bytes frame
-    cdef Run run
     if count != 1:
         return None
     cdef IcanhazOk made = IcanhazOk.__new__(IcanhazOk)
-    frame = frame_at(frames, 0)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 3:
-        return None
-    if not same(run.at, b"\xaa\xa3\x06", 3):
-        return None
-    run.at += 3
-    if run.at != run.end:
+    if not constant_at(frames, 0, b"\xaa\xa3\x06", 3):
         return None
     return made
 
@@ -1285,69 +1252,35 @@ cdef object _decode_cheezburger(object frames, Py_ssize_t count):
     made._headers = held(start, run.at, number_2)
     if run.at != run.end:
         return None
-    frame = frame_at(frames, 1)
-    if frame is None:
+    made._chunk = frame_at(frames, 1)
+    if made._chunk is None:
         return None
-    made._chunk = frame
     return made
 
 
 cdef object _decode_hugz(object frames, Py_ssize_t count):
-    cdef bytes frame
-    cdef Run run
     if count != 1:
         return None
     cdef Hugz made = Hugz.__new__(Hugz)
-    frame = frame_at(frames, 0)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 3:
-        return None
-    if not same(run.at, b"\xaa\xa3\x09", 3):
-        return None
-    run.at += 3
-    if run.at != run.end:
+    if not constant_at(frames, 0, b"\xaa\xa3\x09", 3):
         return None
     return made
 
 
 cdef object _decode_hugz_ok(object frames, Py_ssize_t count):
-    cdef bytes frame
-    cdef Run run
     if count != 1:
         return None
     cdef HugzOk made = HugzOk.__new__(HugzOk)
-    frame = frame_at(frames, 0)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 3:
-        return None
-    if not same(run.at, b"\xaa\xa3\x0a", 3):
-        return None
-    run.at += 3
-    if run.at != run.end:
+    if not constant_at(frames, 0, b"\xaa\xa3\x0a", 3):
         return None
     return made
 
 
 cdef object _decode_kthxbai(object frames, Py_ssize_t count):
-    cdef bytes frame
-    cdef Run run
     if count != 1:
         return None
     cdef Kthxbai made = Kthxbai.__new__(Kthxbai)
-    frame = frame_at(frames, 0)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 3:
-        return None
-    if not same(run.at, b"\xaa\xa3\x0b", 3):
-        return None
-    run.at += 3
-    if run.at != run.end:
+    if not constant_at(frames, 0, b"\xaa\xa3\x0b", 3):
         return None
     return made
 

@@ -31,7 +31,7 @@ from .codec import (
     Flags,
 )
 
-if TYPE_CHECKING or not is_native(__name__, "587af20a2e7a007a"):
+if TYPE_CHECKING or not is_native(__name__, "160c4d4eae6b5637"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

@@ -31,6 +31,8 @@ from specwire.generated.native_numbers cimport (
 )
 from specwire.generated.native_octets cimport (
     Run,
+    append_octets,
+    append_text,
     bytes_of,
     frame_at,
     frame_of_terminated,
@@ -43,6 +45,7 @@ from specwire.generated.native_octets cimport (
 from specwire.generated.native_reading cimport (
     split_rest,
     strip_nul,
+    text_at,
     text_in,
 )
 
@@ -64,7 +67,7 @@ from .codec import (
     USERID_UNKNOWN,
 )
 
-BUILD = "587af20a2e7a007a"
+BUILD = "160c4d4eae6b5637"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES
@@ -186,15 +189,11 @@ cdef class Request(NativeMessage):
                 made.append(frame)
             made.append(b"")
         if self._topic is not None:
-            frame = frame_of_terminated(self._topic)
-            if frame is None:
+            if not append_text(made, self._topic, True):
                 return None
-            made.append(frame)
         if self._payload is not None:
-            if type(self._payload) is not bytes:
+            if not append_octets(made, self._payload):
                 return None
-            frame = <bytes>self._payload
-            made.append(frame)
         frame = bytes_of(NULL, 20)
         start = <uint8_t*>octets_of(frame)
         memcpy(start, <const char*>b"\x8e\x01\x01", 3)
@@ -320,15 +319,11 @@ cdef class Response(NativeMessage):
                 made.append(frame)
             made.append(b"")
         if self._topic is not None:
-            frame = frame_of_terminated(self._topic)
-            if frame is None:
+            if not append_text(made, self._topic, True):
                 return None
-            made.append(frame)
         if self._payload is not None:
-            if type(self._payload) is not bytes:
+            if not append_octets(made, self._payload):
                 return None
-            frame = <bytes>self._payload
-            made.append(frame)
         frame = bytes_of(NULL, 20)
         start = <uint8_t*>octets_of(frame)
         memcpy(start, <const char*>b"\x8e\x01\x02", 3)
@@ -449,15 +444,11 @@ cdef class Event(NativeMessage):
                 made.append(frame)
             made.append(b"")
         if self._topic is not None:
-            frame = frame_of_terminated(self._topic)
-            if frame is None:
+            if not append_text(made, self._topic, True):
                 return None
-            made.append(frame)
         if self._payload is not None:
-            if type(self._payload) is not bytes:
+            if not append_octets(made, self._payload):
                 return None
-            frame = <bytes>self._payload
-            made.append(frame)
         frame = bytes_of(NULL, 20)
         start = <uint8_t*>octets_of(frame)
         memcpy(start, <const char*>b"\x8e\x01\x04", 3)
@@ -880,7 +871,6 @@ cdef object _decode_request(object frames, Py_ssize_t count):
     cdef Run run
     cdef uint64_t flags
     cdef Py_ssize_t at
-    cdef Run piece
     cdef Request made = Request.__new__(Request)
     frame = frame_at(frames, count - 1)
     if frame is None:
@@ -906,25 +896,14 @@ cdef object _decode_request(object frames, Py_ssize_t count):
         if made._routes is None:
             return None
     if flags & 0x01 == 0x01:
-        frame = frame_at(frames, at)
-        if frame is None:
-            return None
-        run = run_of(frame)
-        if not split_rest(&run, 0, &piece):
-            return None
-        if not strip_nul(&piece):
-            return None
-        made._topic = text_in(&piece)
+        made._topic = text_at(frames, at, True)
         if made._topic is None:
-            return None
-        if run.at != run.end:
             return None
         at += 1
     if flags & 0x02 == 0x02:
-        frame = frame_at(frames, at)
-        if frame is None:
+        made._payload = frame_at(frames, at)
+        if made._payload is None:
             return None
-        made._payload = frame
         at += 1
     if at + 1 != count:
         return None
@@ -936,7 +915,6 @@ cdef object _decode_response(object frames, Py_ssize_t count):
     cdef Run run
     cdef uint64_t flags
     cdef Py_ssize_t at
-    cdef Run piece
     cdef Response made = Response.__new__(Response)
     frame = frame_at(frames, count - 1)
     if frame is None:
@@ -962,25 +940,14 @@ cdef object _decode_response(object frames, Py_ssize_t count):
         if made._routes is None:
             return None
     if flags & 0x01 == 0x01:
-        frame = frame_at(frames, at)
-        if frame is None:
-            return None
-        run = run_of(frame)
-        if not split_rest(&run, 0, &piece):
-            return None
-        if not strip_nul(&piece):
-            return None
-        made._topic = text_in(&piece)
+        made._topic = text_at(frames, at, True)
         if made._topic is None:
-            return None
-        if run.at != run.end:
             return None
         at += 1
     if flags & 0x02 == 0x02:
-        frame = frame_at(frames, at)
-        if frame is None:
+        made._payload = frame_at(frames, at)
+        if made._payload is None:
             return None
-        made._payload = frame
         at += 1
     if at + 1 != count:
         return None
@@ -992,7 +959,6 @@ cdef object _decode_event(object frames, Py_ssize_t count):
     cdef Run run
     cdef uint64_t flags
     cdef Py_ssize_t at
-    cdef Run piece
     cdef Event made = Event.__new__(Event)
     frame = frame_at(frames, count - 1)
     if frame is None:
@@ -1019,25 +985,14 @@ cdef object _decode_event(object frames, Py_ssize_t count):
         if made._routes is None:
             return None
     if flags & 0x01 == 0x01:
-        frame = frame_at(frames, at)
-        if frame is None:
-            return None
-        run = run_of(frame)
-        if not split_rest(&run, 0, &piece):
-            return None
-        if not strip_nul(&piece):
-            return None
-        made._topic = text_in(&piece)
+        made._topic = text_at(frames, at, True)
         if made._topic is None:
-            return None
-        if run.at != run.end:
             return None
         at += 1
     if flags & 0x02 == 0x02:
-        frame = frame_at(frames, at)
-        if frame is None:
+        made._payload = frame_at(frames, at)
+        if made._payload is None:
             return None
-        made._payload = frame
         at += 1
     if at + 1 != count:
         return None

@@ -19,7 +19,7 @@ from specwire.generated.errors import DecodeError, EncodeError, Violation
 
 from .codec import EDITION, Operation
 
-if TYPE_CHECKING or not is_native(__name__, "97bef33339f53749"):
+if TYPE_CHECKING or not is_native(__name__, "f87bbe069ccbe51f"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

@@ -40,6 +40,7 @@ from specwire.generated.native_octets cimport (
 )
 from specwire.generated.native_reading cimport (
     bytes_in,
+    constant_at,
     held,
     held_run,
     split,
@@ -68,7 +69,7 @@ from .codec import (
     Operation,
 )
 
-BUILD = "97bef33339f53749"
+BUILD = "f87bbe069ccbe51f"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES
@@ -1063,41 +1064,19 @@ cdef int _kind_of(object frames, Py_ssize_t count) except -1:
 
 
 cdef object _decode_ohai(object frames, Py_ssize_t count):
-    cdef bytes frame
-    cdef Run run
     if count != 1:
         return None
     cdef Ohai made = Ohai.__new__(Ohai)
-    frame = frame_at(frames, 0)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 12:
-        return None
-    if not same(run.at, b"\xaa\xa3\x01\x06FILEMQ\x00\x02", 12):
-        return None
-    run.at += 12
-    if run.at != run.end:
+    if not constant_at(frames, 0, b"\xaa\xa3\x01\x06FILEMQ\x00\x02", 12):
         return None
     return made
 
 
 cdef object _decode_ohai_ok(object frames, Py_ssize_t count):
-    cdef bytes frame
-    cdef Run run
     if count != 1:
         return None
     cdef OhaiOk made = OhaiOk.__new__(OhaiOk)
-    frame = frame_at(frames, 0)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 3:
-        return None
-    if not same(run.at, b"\xaa\xa3\x04", 3):
-        return None
-    run.at += 3
-    if run.at != run.end:
+    if not constant_at(frames, 0, b"\xaa\xa3\x04", 3):
         return None
     return made
 
@@ -1150,21 +1129,10 @@ cdef object _decode_icanhaz(object frames, Py_ssize_t count):
 
 
 cdef object _decode_icanhaz_ok(object frames, Py_ssize_t count):
-    cdef bytes frame
-    cdef Run run
     if count != 1:
         return None
     cdef IcanhazOk made = IcanhazOk.__new__(IcanhazOk)
-    frame = frame_at(frames, 0)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 3:
-        return None
-    if not same(run.at, b"\xaa\xa3\x06", 3):
-        return None
-    run.at += 3
-    if run.at != run.end:
+    if not constant_at(frames, 0, b"\xaa\xa3\x06", 3):
         return None
     return made
 
@@ -1246,61 +1214,28 @@ cdef object _decode_cheezburger(object frames, Py_ssize_t count):
 
 
 cdef object _decode_hugz(object frames, Py_ssize_t count):
-    cdef bytes frame
-    cdef Run run
     if count != 1:
         return None
     cdef Hugz made = Hugz.__new__(Hugz)
-    frame = frame_at(frames, 0)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 3:
-        return None
-    if not same(run.at, b"\xaa\xa3\x09", 3):
-        return None
-    run.at += 3
-    if run.at != run.end:
+    if not constant_at(frames, 0, b"\xaa\xa3\x09", 3):
         return None
     return made
 
 
 cdef object _decode_hugz_ok(object frames, Py_ssize_t count):
-    cdef bytes frame
-    cdef Run run
     if count != 1:
         return None
     cdef HugzOk made = HugzOk.__new__(HugzOk)
-    frame = frame_at(frames, 0)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 3:
-        return None
-    if not same(run.at, b"\xaa\xa3\x0a", 3):
-        return None
-    run.at += 3
-    if run.at != run.end:
+    if not constant_at(frames, 0, b"\xaa\xa3\x0a", 3):
         return None
     return made
 
 
 cdef object _decode_kthxbai(object frames, Py_ssize_t count):
-    cdef bytes frame
-    cdef Run run
     if count != 1:
         return None
     cdef Kthxbai made = Kthxbai.__new__(Kthxbai)
-    frame = frame_at(frames, 0)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 3:
-        return None
-    if not same(run.at, b"\xaa\xa3\x0b", 3):
-        return None
-    run.at += 3
-    if run.at != run.end:
+    if not constant_at(frames, 0, b"\xaa\xa3\x0b", 3):
         return None
     return made
 

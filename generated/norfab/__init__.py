@@ -19,7 +19,7 @@ from specwire.generated.errors import DecodeError, EncodeError, Violation
 
 from .codec import EDITION
 
-if TYPE_CHECKING or not is_native(__name__, "8454080936fcfa0e"):
+if TYPE_CHECKING or not is_native(__name__, "efc5809df0b710ee"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

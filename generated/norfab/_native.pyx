@@ -21,17 +21,18 @@ from specwire.generated.native_numbers cimport (
 )
 from specwire.generated.native_octets cimport (
     Run,
+    append_octets,
+    append_text,
     frame_at,
     frame_is,
-    frame_of_text,
     left,
     plain_count,
     run_of,
     same,
 )
 from specwire.generated.native_reading cimport (
-    split_rest,
-    text_in,
+    constant_at,
+    text_at,
 )
 
 from types import MappingProxyType
@@ -42,7 +43,7 @@ from .codec import (
     EDITION,
 )
 
-BUILD = "8454080936fcfa0e"
+BUILD = "efc5809df0b710ee"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES
@@ -85,8 +86,7 @@ cdef class Open(NativeMessage):
     cdef list frames__(self):
         cdef list made
         cdef bytes frame
-        made = []
-        made.append(b"")
+        made = [b""]
         if type(self._header) is not str:
             return None
         if <str>self._header == "NFPC01":
@@ -99,10 +99,8 @@ cdef class Open(NativeMessage):
             return None
         made.append(frame)
         made.append(b"\x00")
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         return made
 
 
@@ -134,15 +132,9 @@ cdef class Ready(NativeMessage):
 
     cdef list frames__(self):
         cdef list made
-        cdef bytes frame
-        made = []
-        made.append(b"")
-        made.append(b"NFPW01")
-        made.append(b"\x01")
-        frame = frame_of_text(self._service)
-        if frame is None:
+        made = [b"", b"NFPW01", b"\x01"]
+        if not append_text(made, self._service, False):
             return None
-        made.append(frame)
         return made
 
 
@@ -180,8 +172,7 @@ cdef class Keepalive(NativeMessage):
     cdef list frames__(self):
         cdef list made
         cdef bytes frame
-        made = []
-        made.append(b"")
+        made = [b""]
         if type(self._header) is not str:
             return None
         if <str>self._header == "NFPB01":
@@ -192,10 +183,8 @@ cdef class Keepalive(NativeMessage):
             return None
         made.append(frame)
         made.append(b"\x02")
-        frame = frame_of_text(self._service)
-        if frame is None:
+        if not append_text(made, self._service, False):
             return None
-        made.append(frame)
         return made
 
 
@@ -239,8 +228,7 @@ cdef class Disconnect(NativeMessage):
     cdef list frames__(self):
         cdef list made
         cdef bytes frame
-        made = []
-        made.append(b"")
+        made = [b""]
         if type(self._header) is not str:
             return None
         if <str>self._header == "NFPB01":
@@ -252,17 +240,13 @@ cdef class Disconnect(NativeMessage):
         made.append(frame)
         made.append(b"\x03")
         if self._service is not None:
-            frame = frame_of_text(self._service)
-            if frame is None:
+            if not append_text(made, self._service, False):
                 return None
-            made.append(frame)
         if self._body is not None:
             if self._service is None:
                 return None
-            if type(self._body) is not bytes:
+            if not append_octets(made, self._body):
                 return None
-            frame = <bytes>self._body
-            made.append(frame)
         return made
 
 
@@ -318,28 +302,17 @@ cdef class PostClient(NativeMessage):
 
     cdef list frames__(self):
         cdef list made
-        cdef bytes frame
         cdef object item
-        made = []
-        made.append(b"")
-        made.append(b"NFPC01")
-        made.append(b"\x04")
-        frame = frame_of_text(self._service)
-        if frame is None:
+        cdef bytes frame
+        made = [b"", b"NFPC01", b"\x04"]
+        if not append_text(made, self._service, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._target)
-        if frame is None:
+        if not append_text(made, self._target, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._uuid)
-        if frame is None:
+        if not append_text(made, self._uuid, False):
             return None
-        made.append(frame)
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         if type(self._more) is not tuple:
             return None
         for item in <tuple>self._more:
@@ -398,10 +371,7 @@ cdef class PostWorker(NativeMessage):
         cdef list made
         cdef bytes frame
         cdef object item
-        made = []
-        made.append(b"")
-        made.append(b"NFPB01")
-        made.append(b"\x04")
+        made = [b"", b"NFPB01", b"\x04"]
         if type(self._client_address) is not bytes:
             return None
         frame = <bytes>self._client_address
@@ -409,14 +379,10 @@ cdef class PostWorker(NativeMessage):
             return None
         made.append(frame)
         made.append(b"")
-        frame = frame_of_text(self._uuid)
-        if frame is None:
+        if not append_text(made, self._uuid, False):
             return None
-        made.append(frame)
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         if type(self._more) is not tuple:
             return None
         for item in <tuple>self._more:
@@ -479,28 +445,17 @@ cdef class ResponseClient(NativeMessage):
 
     cdef list frames__(self):
         cdef list made
-        cdef bytes frame
         cdef object item
-        made = []
-        made.append(b"")
-        made.append(b"NFPB01")
-        made.append(b"\x05")
-        frame = frame_of_text(self._service)
-        if frame is None:
+        cdef bytes frame
+        made = [b"", b"NFPB01", b"\x05"]
+        if not append_text(made, self._service, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._uuid)
-        if frame is None:
+        if not append_text(made, self._uuid, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._status)
-        if frame is None:
+        if not append_text(made, self._status, False):
             return None
-        made.append(frame)
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         if type(self._more) is not tuple:
             return None
         for item in <tuple>self._more:
@@ -565,10 +520,7 @@ cdef class ResponseWorker(NativeMessage):
         cdef list made
         cdef bytes frame
         cdef object item
-        made = []
-        made.append(b"")
-        made.append(b"NFPW01")
-        made.append(b"\x05")
+        made = [b"", b"NFPW01", b"\x05"]
         if type(self._client_address) is not bytes:
             return None
         frame = <bytes>self._client_address
@@ -576,18 +528,12 @@ cdef class ResponseWorker(NativeMessage):
             return None
         made.append(frame)
         made.append(b"")
-        frame = frame_of_text(self._uuid)
-        if frame is None:
+        if not append_text(made, self._uuid, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._status)
-        if frame is None:
+        if not append_text(made, self._status, False):
             return None
-        made.append(frame)
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         if type(self._more) is not tuple:
             return None
         for item in <tuple>self._more:
@@ -650,28 +596,17 @@ cdef class GetClient(NativeMessage):
 
     cdef list frames__(self):
         cdef list made
-        cdef bytes frame
         cdef object item
-        made = []
-        made.append(b"")
-        made.append(b"NFPC01")
-        made.append(b"\x06")
-        frame = frame_of_text(self._service)
-        if frame is None:
+        cdef bytes frame
+        made = [b"", b"NFPC01", b"\x06"]
+        if not append_text(made, self._service, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._target)
-        if frame is None:
+        if not append_text(made, self._target, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._uuid)
-        if frame is None:
+        if not append_text(made, self._uuid, False):
             return None
-        made.append(frame)
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         if type(self._more) is not tuple:
             return None
         for item in <tuple>self._more:
@@ -730,10 +665,7 @@ cdef class GetWorker(NativeMessage):
         cdef list made
         cdef bytes frame
         cdef object item
-        made = []
-        made.append(b"")
-        made.append(b"NFPB01")
-        made.append(b"\x06")
+        made = [b"", b"NFPB01", b"\x06"]
         if type(self._client_address) is not bytes:
             return None
         frame = <bytes>self._client_address
@@ -741,14 +673,10 @@ cdef class GetWorker(NativeMessage):
             return None
         made.append(frame)
         made.append(b"")
-        frame = frame_of_text(self._uuid)
-        if frame is None:
+        if not append_text(made, self._uuid, False):
             return None
-        made.append(frame)
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         if type(self._more) is not tuple:
             return None
         for item in <tuple>self._more:
@@ -811,28 +739,17 @@ cdef class DeleteClient(NativeMessage):
 
     cdef list frames__(self):
         cdef list made
-        cdef bytes frame
         cdef object item
-        made = []
-        made.append(b"")
-        made.append(b"NFPC01")
-        made.append(b"\x07")
-        frame = frame_of_text(self._service)
-        if frame is None:
+        cdef bytes frame
+        made = [b"", b"NFPC01", b"\x07"]
+        if not append_text(made, self._service, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._target)
-        if frame is None:
+        if not append_text(made, self._target, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._uuid)
-        if frame is None:
+        if not append_text(made, self._uuid, False):
             return None
-        made.append(frame)
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         if type(self._more) is not tuple:
             return None
         for item in <tuple>self._more:
@@ -891,10 +808,7 @@ cdef class DeleteWorker(NativeMessage):
         cdef list made
         cdef bytes frame
         cdef object item
-        made = []
-        made.append(b"")
-        made.append(b"NFPB01")
-        made.append(b"\x07")
+        made = [b"", b"NFPB01", b"\x07"]
         if type(self._client_address) is not bytes:
             return None
         frame = <bytes>self._client_address
@@ -902,14 +816,10 @@ cdef class DeleteWorker(NativeMessage):
             return None
         made.append(frame)
         made.append(b"")
-        frame = frame_of_text(self._uuid)
-        if frame is None:
+        if not append_text(made, self._uuid, False):
             return None
-        made.append(frame)
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         if type(self._more) is not tuple:
             return None
         for item in <tuple>self._more:
@@ -972,28 +882,17 @@ cdef class EventClient(NativeMessage):
 
     cdef list frames__(self):
         cdef list made
-        cdef bytes frame
         cdef object item
-        made = []
-        made.append(b"")
-        made.append(b"NFPB01")
-        made.append(b"\x08")
-        frame = frame_of_text(self._service)
-        if frame is None:
+        cdef bytes frame
+        made = [b"", b"NFPB01", b"\x08"]
+        if not append_text(made, self._service, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._uuid)
-        if frame is None:
+        if not append_text(made, self._uuid, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._status)
-        if frame is None:
+        if not append_text(made, self._status, False):
             return None
-        made.append(frame)
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         if type(self._more) is not tuple:
             return None
         for item in <tuple>self._more:
@@ -1058,10 +957,7 @@ cdef class EventWorker(NativeMessage):
         cdef list made
         cdef bytes frame
         cdef object item
-        made = []
-        made.append(b"")
-        made.append(b"NFPW01")
-        made.append(b"\x08")
+        made = [b"", b"NFPW01", b"\x08"]
         if type(self._client_address) is not bytes:
             return None
         frame = <bytes>self._client_address
@@ -1069,18 +965,12 @@ cdef class EventWorker(NativeMessage):
             return None
         made.append(frame)
         made.append(b"")
-        frame = frame_of_text(self._uuid)
-        if frame is None:
+        if not append_text(made, self._uuid, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._status)
-        if frame is None:
+        if not append_text(made, self._status, False):
             return None
-        made.append(frame)
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         if type(self._more) is not tuple:
             return None
         for item in <tuple>self._more:
@@ -1143,28 +1033,17 @@ cdef class MmiClient(NativeMessage):
 
     cdef list frames__(self):
         cdef list made
-        cdef bytes frame
         cdef object item
-        made = []
-        made.append(b"")
-        made.append(b"NFPC01")
-        made.append(b"\x11")
-        frame = frame_of_text(self._service)
-        if frame is None:
+        cdef bytes frame
+        made = [b"", b"NFPC01", b"\x11"]
+        if not append_text(made, self._service, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._target)
-        if frame is None:
+        if not append_text(made, self._target, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._uuid)
-        if frame is None:
+        if not append_text(made, self._uuid, False):
             return None
-        made.append(frame)
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         if type(self._more) is not tuple:
             return None
         for item in <tuple>self._more:
@@ -1227,28 +1106,17 @@ cdef class MmiBroker(NativeMessage):
 
     cdef list frames__(self):
         cdef list made
-        cdef bytes frame
         cdef object item
-        made = []
-        made.append(b"")
-        made.append(b"NFPB01")
-        made.append(b"\x11")
-        frame = frame_of_text(self._service)
-        if frame is None:
+        cdef bytes frame
+        made = [b"", b"NFPB01", b"\x11"]
+        if not append_text(made, self._service, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._uuid)
-        if frame is None:
+        if not append_text(made, self._uuid, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._status)
-        if frame is None:
+        if not append_text(made, self._status, False):
             return None
-        made.append(frame)
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         if type(self._more) is not tuple:
             return None
         for item in <tuple>self._more:
@@ -1307,10 +1175,7 @@ cdef class MmiWorker(NativeMessage):
         cdef list made
         cdef bytes frame
         cdef object item
-        made = []
-        made.append(b"")
-        made.append(b"NFPW01")
-        made.append(b"\x11")
+        made = [b"", b"NFPW01", b"\x11"]
         if type(self._client_address) is not bytes:
             return None
         frame = <bytes>self._client_address
@@ -1318,14 +1183,10 @@ cdef class MmiWorker(NativeMessage):
             return None
         made.append(frame)
         made.append(b"")
-        frame = frame_of_text(self._uuid)
-        if frame is None:
+        if not append_text(made, self._uuid, False):
             return None
-        made.append(frame)
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         if type(self._more) is not tuple:
             return None
         for item in <tuple>self._more:
@@ -1996,11 +1857,7 @@ cdef object _decode_open(object frames, Py_ssize_t count):
     if count != 4:
         return None
     cdef Open made = Open.__new__(Open)
-    frame = frame_at(frames, 0)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 0, b"", 0):
         return None
     frame = frame_at(frames, 1)
     if frame is None:
@@ -2017,69 +1874,26 @@ cdef object _decode_open(object frames, Py_ssize_t count):
     run.at = run.end
     if run.at != run.end:
         return None
-    frame = frame_at(frames, 2)
-    if frame is None:
+    if not constant_at(frames, 2, b"\x00", 1):
         return None
-    run = run_of(frame)
-    if left(&run) < 1:
+    made._body = frame_at(frames, 3)
+    if made._body is None:
         return None
-    if not same(run.at, b"\x00", 1):
-        return None
-    run.at += 1
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 3)
-    if frame is None:
-        return None
-    made._body = frame
     return made
 
 
 cdef object _decode_ready(object frames, Py_ssize_t count):
-    cdef bytes frame
-    cdef Run run
-    cdef Run piece
     if count != 4:
         return None
     cdef Ready made = Ready.__new__(Ready)
-    frame = frame_at(frames, 0)
-    if frame is None:
+    if not constant_at(frames, 0, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 1, b"NFPW01", 6):
         return None
-    frame = frame_at(frames, 1)
-    if frame is None:
+    if not constant_at(frames, 2, b"\x01", 1):
         return None
-    run = run_of(frame)
-    if left(&run) < 6:
-        return None
-    if not same(run.at, b"NFPW01", 6):
-        return None
-    run.at += 6
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 2)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 1:
-        return None
-    if not same(run.at, b"\x01", 1):
-        return None
-    run.at += 1
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 3)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._service = text_in(&piece)
+    made._service = text_at(frames, 3, False)
     if made._service is None:
-        return None
-    if run.at != run.end:
         return None
     return made
 
@@ -2087,15 +1901,10 @@ cdef object _decode_ready(object frames, Py_ssize_t count):
 cdef object _decode_keepalive(object frames, Py_ssize_t count):
     cdef bytes frame
     cdef Run run
-    cdef Run piece
     if count != 4:
         return None
     cdef Keepalive made = Keepalive.__new__(Keepalive)
-    frame = frame_at(frames, 0)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 0, b"", 0):
         return None
     frame = frame_at(frames, 1)
     if frame is None:
@@ -2110,27 +1919,10 @@ cdef object _decode_keepalive(object frames, Py_ssize_t count):
     run.at = run.end
     if run.at != run.end:
         return None
-    frame = frame_at(frames, 2)
-    if frame is None:
+    if not constant_at(frames, 2, b"\x02", 1):
         return None
-    run = run_of(frame)
-    if left(&run) < 1:
-        return None
-    if not same(run.at, b"\x02", 1):
-        return None
-    run.at += 1
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 3)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._service = text_in(&piece)
+    made._service = text_at(frames, 3, False)
     if made._service is None:
-        return None
-    if run.at != run.end:
         return None
     return made
 
@@ -2139,13 +1931,8 @@ cdef object _decode_disconnect(object frames, Py_ssize_t count):
     cdef bytes frame
     cdef Run run
     cdef Py_ssize_t at
-    cdef Run piece
     cdef Disconnect made = Disconnect.__new__(Disconnect)
-    frame = frame_at(frames, 0)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 0, b"", 0):
         return None
     frame = frame_at(frames, 1)
     if frame is None:
@@ -2160,36 +1947,18 @@ cdef object _decode_disconnect(object frames, Py_ssize_t count):
     run.at = run.end
     if run.at != run.end:
         return None
-    frame = frame_at(frames, 2)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 1:
-        return None
-    if not same(run.at, b"\x03", 1):
-        return None
-    run.at += 1
-    if run.at != run.end:
+    if not constant_at(frames, 2, b"\x03", 1):
         return None
     at = 3
     if at < count:
-        frame = frame_at(frames, at)
-        if frame is None:
-            return None
-        run = run_of(frame)
-        if not split_rest(&run, 0, &piece):
-            return None
-        made._service = text_in(&piece)
+        made._service = text_at(frames, at, False)
         if made._service is None:
-            return None
-        if run.at != run.end:
             return None
         at += 1
     if at < count:
-        frame = frame_at(frames, at)
-        if frame is None:
+        made._body = frame_at(frames, at)
+        if made._body is None:
             return None
-        made._body = frame
         at += 1
     if at != count:
         return None
@@ -2197,78 +1966,28 @@ cdef object _decode_disconnect(object frames, Py_ssize_t count):
 
 
 cdef object _decode_post_client(object frames, Py_ssize_t count):
-    cdef bytes frame
-    cdef Run run
-    cdef Run piece
     cdef Py_ssize_t at
     if count < 7:
         return None
     cdef PostClient made = PostClient.__new__(PostClient)
-    frame = frame_at(frames, 0)
-    if frame is None:
+    if not constant_at(frames, 0, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 1, b"NFPC01", 6):
         return None
-    frame = frame_at(frames, 1)
-    if frame is None:
+    if not constant_at(frames, 2, b"\x04", 1):
         return None
-    run = run_of(frame)
-    if left(&run) < 6:
-        return None
-    if not same(run.at, b"NFPC01", 6):
-        return None
-    run.at += 6
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 2)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 1:
-        return None
-    if not same(run.at, b"\x04", 1):
-        return None
-    run.at += 1
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 3)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._service = text_in(&piece)
+    made._service = text_at(frames, 3, False)
     if made._service is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 4)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._target = text_in(&piece)
+    made._target = text_at(frames, 4, False)
     if made._target is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 5)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._uuid = text_in(&piece)
+    made._uuid = text_at(frames, 5, False)
     if made._uuid is None:
         return None
-    if run.at != run.end:
+    made._body = frame_at(frames, 6)
+    if made._body is None:
         return None
-    frame = frame_at(frames, 6)
-    if frame is None:
-        return None
-    made._body = frame
     at = 7
     made._more = _take_frames_1(frames, &at, count)
     if made._more is None:
@@ -2278,39 +1997,15 @@ cdef object _decode_post_client(object frames, Py_ssize_t count):
 
 cdef object _decode_post_worker(object frames, Py_ssize_t count):
     cdef bytes frame
-    cdef Run run
-    cdef Run piece
     cdef Py_ssize_t at
     if count < 7:
         return None
     cdef PostWorker made = PostWorker.__new__(PostWorker)
-    frame = frame_at(frames, 0)
-    if frame is None:
+    if not constant_at(frames, 0, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 1, b"NFPB01", 6):
         return None
-    frame = frame_at(frames, 1)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 6:
-        return None
-    if not same(run.at, b"NFPB01", 6):
-        return None
-    run.at += 6
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 2)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 1:
-        return None
-    if not same(run.at, b"\x04", 1):
-        return None
-    run.at += 1
-    if run.at != run.end:
+    if not constant_at(frames, 2, b"\x04", 1):
         return None
     frame = frame_at(frames, 3)
     if frame is None:
@@ -2318,27 +2013,14 @@ cdef object _decode_post_worker(object frames, Py_ssize_t count):
     if len(frame) < 1:
         return None
     made._client_address = frame
-    frame = frame_at(frames, 4)
-    if frame is None:
+    if not constant_at(frames, 4, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 5)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._uuid = text_in(&piece)
+    made._uuid = text_at(frames, 5, False)
     if made._uuid is None:
         return None
-    if run.at != run.end:
+    made._body = frame_at(frames, 6)
+    if made._body is None:
         return None
-    frame = frame_at(frames, 6)
-    if frame is None:
-        return None
-    made._body = frame
     at = 7
     made._more = _take_frames_1(frames, &at, count)
     if made._more is None:
@@ -2347,78 +2029,28 @@ cdef object _decode_post_worker(object frames, Py_ssize_t count):
 
 
 cdef object _decode_response_client(object frames, Py_ssize_t count):
-    cdef bytes frame
-    cdef Run run
-    cdef Run piece
     cdef Py_ssize_t at
     if count < 7:
         return None
     cdef ResponseClient made = ResponseClient.__new__(ResponseClient)
-    frame = frame_at(frames, 0)
-    if frame is None:
+    if not constant_at(frames, 0, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 1, b"NFPB01", 6):
         return None
-    frame = frame_at(frames, 1)
-    if frame is None:
+    if not constant_at(frames, 2, b"\x05", 1):
         return None
-    run = run_of(frame)
-    if left(&run) < 6:
-        return None
-    if not same(run.at, b"NFPB01", 6):
-        return None
-    run.at += 6
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 2)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 1:
-        return None
-    if not same(run.at, b"\x05", 1):
-        return None
-    run.at += 1
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 3)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._service = text_in(&piece)
+    made._service = text_at(frames, 3, False)
     if made._service is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 4)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._uuid = text_in(&piece)
+    made._uuid = text_at(frames, 4, False)
     if made._uuid is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 5)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._status = text_in(&piece)
+    made._status = text_at(frames, 5, False)
     if made._status is None:
         return None
-    if run.at != run.end:
+    made._body = frame_at(frames, 6)
+    if made._body is None:
         return None
-    frame = frame_at(frames, 6)
-    if frame is None:
-        return None
-    made._body = frame
     at = 7
     made._more = _take_frames_1(frames, &at, count)
     if made._more is None:
@@ -2428,39 +2060,15 @@ cdef object _decode_response_client(object frames, Py_ssize_t count):
 
 cdef object _decode_response_worker(object frames, Py_ssize_t count):
     cdef bytes frame
-    cdef Run run
-    cdef Run piece
     cdef Py_ssize_t at
     if count < 8:
         return None
     cdef ResponseWorker made = ResponseWorker.__new__(ResponseWorker)
-    frame = frame_at(frames, 0)
-    if frame is None:
+    if not constant_at(frames, 0, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 1, b"NFPW01", 6):
         return None
-    frame = frame_at(frames, 1)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 6:
-        return None
-    if not same(run.at, b"NFPW01", 6):
-        return None
-    run.at += 6
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 2)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 1:
-        return None
-    if not same(run.at, b"\x05", 1):
-        return None
-    run.at += 1
-    if run.at != run.end:
+    if not constant_at(frames, 2, b"\x05", 1):
         return None
     frame = frame_at(frames, 3)
     if frame is None:
@@ -2468,38 +2076,17 @@ cdef object _decode_response_worker(object frames, Py_ssize_t count):
     if len(frame) < 1:
         return None
     made._client_address = frame
-    frame = frame_at(frames, 4)
-    if frame is None:
+    if not constant_at(frames, 4, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 5)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._uuid = text_in(&piece)
+    made._uuid = text_at(frames, 5, False)
     if made._uuid is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 6)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._status = text_in(&piece)
+    made._status = text_at(frames, 6, False)
     if made._status is None:
         return None
-    if run.at != run.end:
+    made._body = frame_at(frames, 7)
+    if made._body is None:
         return None
-    frame = frame_at(frames, 7)
-    if frame is None:
-        return None
-    made._body = frame
     at = 8
     made._more = _take_frames_1(frames, &at, count)
     if made._more is None:
@@ -2508,78 +2095,28 @@ cdef object _decode_response_worker(object frames, Py_ssize_t count):
 
 
 cdef object _decode_get_client(object frames, Py_ssize_t count):
-    cdef bytes frame
-    cdef Run run
-    cdef Run piece
     cdef Py_ssize_t at
     if count < 7:
         return None
     cdef GetClient made = GetClient.__new__(GetClient)
-    frame = frame_at(frames, 0)
-    if frame is None:
+    if not constant_at(frames, 0, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 1, b"NFPC01", 6):
         return None
-    frame = frame_at(frames, 1)
-    if frame is None:
+    if not constant_at(frames, 2, b"\x06", 1):
         return None
-    run = run_of(frame)
-    if left(&run) < 6:
-        return None
-    if not same(run.at, b"NFPC01", 6):
-        return None
-    run.at += 6
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 2)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 1:
-        return None
-    if not same(run.at, b"\x06", 1):
-        return None
-    run.at += 1
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 3)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._service = text_in(&piece)
+    made._service = text_at(frames, 3, False)
     if made._service is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 4)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._target = text_in(&piece)
+    made._target = text_at(frames, 4, False)
     if made._target is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 5)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._uuid = text_in(&piece)
+    made._uuid = text_at(frames, 5, False)
     if made._uuid is None:
         return None
-    if run.at != run.end:
+    made._body = frame_at(frames, 6)
+    if made._body is None:
         return None
-    frame = frame_at(frames, 6)
-    if frame is None:
-        return None
-    made._body = frame
     at = 7
     made._more = _take_frames_1(frames, &at, count)
     if made._more is None:
@@ -2589,39 +2126,15 @@ cdef object _decode_get_client(object frames, Py_ssize_t count):
 
 cdef object _decode_get_worker(object frames, Py_ssize_t count):
     cdef bytes frame
-    cdef Run run
-    cdef Run piece
     cdef Py_ssize_t at
     if count < 7:
         return None
     cdef GetWorker made = GetWorker.__new__(GetWorker)
-    frame = frame_at(frames, 0)
-    if frame is None:
+    if not constant_at(frames, 0, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 1, b"NFPB01", 6):
         return None
-    frame = frame_at(frames, 1)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 6:
-        return None
-    if not same(run.at, b"NFPB01", 6):
-        return None
-    run.at += 6
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 2)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 1:
-        return None
-    if not same(run.at, b"\x06", 1):
-        return None
-    run.at += 1
-    if run.at != run.end:
+    if not constant_at(frames, 2, b"\x06", 1):
         return None
     frame = frame_at(frames, 3)
     if frame is None:
@@ -2629,27 +2142,14 @@ cdef object _decode_get_worker(object frames, Py_ssize_t count):
     if len(frame) < 1:
         return None
     made._client_address = frame
-    frame = frame_at(frames, 4)
-    if frame is None:
+    if not constant_at(frames, 4, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 5)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._uuid = text_in(&piece)
+    made._uuid = text_at(frames, 5, False)
     if made._uuid is None:
         return None
-    if run.at != run.end:
+    made._body = frame_at(frames, 6)
+    if made._body is None:
         return None
-    frame = frame_at(frames, 6)
-    if frame is None:
-        return None
-    made._body = frame
     at = 7
     made._more = _take_frames_1(frames, &at, count)
     if made._more is None:
@@ -2658,78 +2158,28 @@ cdef object _decode_get_worker(object frames, Py_ssize_t count):
 
 
 cdef object _decode_delete_client(object frames, Py_ssize_t count):
-    cdef bytes frame
-    cdef Run run
-    cdef Run piece
     cdef Py_ssize_t at
     if count < 7:
         return None
     cdef DeleteClient made = DeleteClient.__new__(DeleteClient)
-    frame = frame_at(frames, 0)
-    if frame is None:
+    if not constant_at(frames, 0, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 1, b"NFPC01", 6):
         return None
-    frame = frame_at(frames, 1)
-    if frame is None:
+    if not constant_at(frames, 2, b"\x07", 1):
         return None
-    run = run_of(frame)
-    if left(&run) < 6:
-        return None
-    if not same(run.at, b"NFPC01", 6):
-        return None
-    run.at += 6
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 2)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 1:
-        return None
-    if not same(run.at, b"\x07", 1):
-        return None
-    run.at += 1
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 3)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._service = text_in(&piece)
+    made._service = text_at(frames, 3, False)
     if made._service is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 4)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._target = text_in(&piece)
+    made._target = text_at(frames, 4, False)
     if made._target is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 5)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._uuid = text_in(&piece)
+    made._uuid = text_at(frames, 5, False)
     if made._uuid is None:
         return None
-    if run.at != run.end:
+    made._body = frame_at(frames, 6)
+    if made._body is None:
         return None
-    frame = frame_at(frames, 6)
-    if frame is None:
-        return None
-    made._body = frame
     at = 7
     made._more = _take_frames_1(frames, &at, count)
     if made._more is None:
@@ -2739,39 +2189,15 @@ cdef object _decode_delete_client(object frames, Py_ssize_t count):
 
 cdef object _decode_delete_worker(object frames, Py_ssize_t count):
     cdef bytes frame
-    cdef Run run
-    cdef Run piece
     cdef Py_ssize_t at
     if count < 7:
         return None
     cdef DeleteWorker made = DeleteWorker.__new__(DeleteWorker)
-    frame = frame_at(frames, 0)
-    if frame is None:
+    if not constant_at(frames, 0, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 1, b"NFPB01", 6):
         return None
-    frame = frame_at(frames, 1)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 6:
-        return None
-    if not same(run.at, b"NFPB01", 6):
-        return None
-    run.at += 6
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 2)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 1:
-        return None
-    if not same(run.at, b"\x07", 1):
-        return None
-    run.at += 1
-    if run.at != run.end:
+    if not constant_at(frames, 2, b"\x07", 1):
         return None
     frame = frame_at(frames, 3)
     if frame is None:
@@ -2779,27 +2205,14 @@ cdef object _decode_delete_worker(object frames, Py_ssize_t count):
     if len(frame) < 1:
         return None
     made._client_address = frame
-    frame = frame_at(frames, 4)
-    if frame is None:
+    if not constant_at(frames, 4, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 5)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._uuid = text_in(&piece)
+    made._uuid = text_at(frames, 5, False)
     if made._uuid is None:
         return None
-    if run.at != run.end:
+    made._body = frame_at(frames, 6)
+    if made._body is None:
         return None
-    frame = frame_at(frames, 6)
-    if frame is None:
-        return None
-    made._body = frame
     at = 7
     made._more = _take_frames_1(frames, &at, count)
     if made._more is None:
@@ -2808,78 +2221,28 @@ cdef object _decode_delete_worker(object frames, Py_ssize_t count):
 
 
 cdef object _decode_event_client(object frames, Py_ssize_t count):
-    cdef bytes frame
-    cdef Run run
-    cdef Run piece
     cdef Py_ssize_t at
     if count < 7:
         return None
     cdef EventClient made = EventClient.__new__(EventClient)
-    frame = frame_at(frames, 0)
-    if frame is None:
+    if not constant_at(frames, 0, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 1, b"NFPB01", 6):
         return None
-    frame = frame_at(frames, 1)
-    if frame is None:
+    if not constant_at(frames, 2, b"\x08", 1):
         return None
-    run = run_of(frame)
-    if left(&run) < 6:
-        return None
-    if not same(run.at, b"NFPB01", 6):
-        return None
-    run.at += 6
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 2)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 1:
-        return None
-    if not same(run.at, b"\x08", 1):
-        return None
-    run.at += 1
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 3)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._service = text_in(&piece)
+    made._service = text_at(frames, 3, False)
     if made._service is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 4)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._uuid = text_in(&piece)
+    made._uuid = text_at(frames, 4, False)
     if made._uuid is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 5)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._status = text_in(&piece)
+    made._status = text_at(frames, 5, False)
     if made._status is None:
         return None
-    if run.at != run.end:
+    made._body = frame_at(frames, 6)
+    if made._body is None:
         return None
-    frame = frame_at(frames, 6)
-    if frame is None:
-        return None
-    made._body = frame
     at = 7
     made._more = _take_frames_1(frames, &at, count)
     if made._more is None:
@@ -2889,39 +2252,15 @@ cdef object _decode_event_client(object frames, Py_ssize_t count):
 
 cdef object _decode_event_worker(object frames, Py_ssize_t count):
     cdef bytes frame
-    cdef Run run
-    cdef Run piece
     cdef Py_ssize_t at
     if count < 8:
         return None
     cdef EventWorker made = EventWorker.__new__(EventWorker)
-    frame = frame_at(frames, 0)
-    if frame is None:
+    if not constant_at(frames, 0, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 1, b"NFPW01", 6):
         return None
-    frame = frame_at(frames, 1)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 6:
-        return None
-    if not same(run.at, b"NFPW01", 6):
-        return None
-    run.at += 6
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 2)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 1:
-        return None
-    if not same(run.at, b"\x08", 1):
-        return None
-    run.at += 1
-    if run.at != run.end:
+    if not constant_at(frames, 2, b"\x08", 1):
         return None
     frame = frame_at(frames, 3)
     if frame is None:
@@ -2929,38 +2268,17 @@ cdef object _decode_event_worker(object frames, Py_ssize_t count):
     if len(frame) < 1:
         return None
     made._client_address = frame
-    frame = frame_at(frames, 4)
-    if frame is None:
+    if not constant_at(frames, 4, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 5)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._uuid = text_in(&piece)
+    made._uuid = text_at(frames, 5, False)
     if made._uuid is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 6)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._status = text_in(&piece)
+    made._status = text_at(frames, 6, False)
     if made._status is None:
         return None
-    if run.at != run.end:
+    made._body = frame_at(frames, 7)
+    if made._body is None:
         return None
-    frame = frame_at(frames, 7)
-    if frame is None:
-        return None
-    made._body = frame
     at = 8
     made._more = _take_frames_1(frames, &at, count)
     if made._more is None:
@@ -2969,78 +2287,28 @@ cdef object _decode_event_worker(object frames, Py_ssize_t count):
 
 
 cdef object _decode_mmi_client(object frames, Py_ssize_t count):
-    cdef bytes frame
-    cdef Run run
-    cdef Run piece
     cdef Py_ssize_t at
     if count < 7:
         return None
     cdef MmiClient made = MmiClient.__new__(MmiClient)
-    frame = frame_at(frames, 0)
-    if frame is None:
+    if not constant_at(frames, 0, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 1, b"NFPC01", 6):
         return None
-    frame = frame_at(frames, 1)
-    if frame is None:
+    if not constant_at(frames, 2, b"\x11", 1):
         return None
-    run = run_of(frame)
-    if left(&run) < 6:
-        return None
-    if not same(run.at, b"NFPC01", 6):
-        return None
-    run.at += 6
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 2)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 1:
-        return None
-    if not same(run.at, b"\x11", 1):
-        return None
-    run.at += 1
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 3)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._service = text_in(&piece)
+    made._service = text_at(frames, 3, False)
     if made._service is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 4)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._target = text_in(&piece)
+    made._target = text_at(frames, 4, False)
     if made._target is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 5)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._uuid = text_in(&piece)
+    made._uuid = text_at(frames, 5, False)
     if made._uuid is None:
         return None
-    if run.at != run.end:
+    made._body = frame_at(frames, 6)
+    if made._body is None:
         return None
-    frame = frame_at(frames, 6)
-    if frame is None:
-        return None
-    made._body = frame
     at = 7
     made._more = _take_frames_1(frames, &at, count)
     if made._more is None:
@@ -3049,78 +2317,28 @@ cdef object _decode_mmi_client(object frames, Py_ssize_t count):
 
 
 cdef object _decode_mmi_broker(object frames, Py_ssize_t count):
-    cdef bytes frame
-    cdef Run run
-    cdef Run piece
     cdef Py_ssize_t at
     if count < 7:
         return None
     cdef MmiBroker made = MmiBroker.__new__(MmiBroker)
-    frame = frame_at(frames, 0)
-    if frame is None:
+    if not constant_at(frames, 0, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 1, b"NFPB01", 6):
         return None
-    frame = frame_at(frames, 1)
-    if frame is None:
+    if not constant_at(frames, 2, b"\x11", 1):
         return None
-    run = run_of(frame)
-    if left(&run) < 6:
-        return None
-    if not same(run.at, b"NFPB01", 6):
-        return None
-    run.at += 6
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 2)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 1:
-        return None
-    if not same(run.at, b"\x11", 1):
-        return None
-    run.at += 1
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 3)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._service = text_in(&piece)
+    made._service = text_at(frames, 3, False)
     if made._service is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 4)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._uuid = text_in(&piece)
+    made._uuid = text_at(frames, 4, False)
     if made._uuid is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 5)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._status = text_in(&piece)
+    made._status = text_at(frames, 5, False)
     if made._status is None:
         return None
-    if run.at != run.end:
+    made._body = frame_at(frames, 6)
+    if made._body is None:
         return None
-    frame = frame_at(frames, 6)
-    if frame is None:
-        return None
-    made._body = frame
     at = 7
     made._more = _take_frames_1(frames, &at, count)
     if made._more is None:
@@ -3130,39 +2348,15 @@ cdef object _decode_mmi_broker(object frames, Py_ssize_t count):
 
 cdef object _decode_mmi_worker(object frames, Py_ssize_t count):
     cdef bytes frame
-    cdef Run run
-    cdef Run piece
     cdef Py_ssize_t at
     if count < 7:
         return None
     cdef MmiWorker made = MmiWorker.__new__(MmiWorker)
-    frame = frame_at(frames, 0)
-    if frame is None:
+    if not constant_at(frames, 0, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 1, b"NFPW01", 6):
         return None
-    frame = frame_at(frames, 1)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 6:
-        return None
-    if not same(run.at, b"NFPW01", 6):
-        return None
-    run.at += 6
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 2)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 1:
-        return None
-    if not same(run.at, b"\x11", 1):
-        return None
-    run.at += 1
-    if run.at != run.end:
+    if not constant_at(frames, 2, b"\x11", 1):
         return None
     frame = frame_at(frames, 3)
     if frame is None:
@@ -3170,27 +2364,14 @@ cdef object _decode_mmi_worker(object frames, Py_ssize_t count):
     if len(frame) < 1:
         return None
     made._client_address = frame
-    frame = frame_at(frames, 4)
-    if frame is None:
+    if not constant_at(frames, 4, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 5)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._uuid = text_in(&piece)
+    made._uuid = text_at(frames, 5, False)
     if made._uuid is None:
         return None
-    if run.at != run.end:
+    made._body = frame_at(frames, 6)
+    if made._body is None:
         return None
-    frame = frame_at(frames, 6)
-    if frame is None:
-        return None
-    made._body = frame
     at = 7
     made._more = _take_frames_1(frames, &at, count)
     if made._more is None:

@@ -19,7 +19,7 @@ from specwire.generated.errors import DecodeError, EncodeError, Violation
 
 from .codec import EDITION
 
-if TYPE_CHECKING or not is_native(__name__, "da31a19fa0e6a8dc"):
+if TYPE_CHECKING or not is_native(__name__, "21fcb2600111a963"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

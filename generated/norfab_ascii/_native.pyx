@@ -21,17 +21,18 @@ from specwire.generated.native_numbers cimport (
 )
 from specwire.generated.native_octets cimport (
     Run,
+    append_octets,
+    append_text,
     frame_at,
     frame_is,
-    frame_of_text,
     left,
     plain_count,
     run_of,
     same,
 )
 from specwire.generated.native_reading cimport (
-    split_rest,
-    text_in,
+    constant_at,
+    text_at,
 )
 
 from types import MappingProxyType
@@ -42,7 +43,7 @@ from .codec import (
     EDITION,
 )
 
-BUILD = "da31a19fa0e6a8dc"
+BUILD = "21fcb2600111a963"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES
@@ -85,8 +86,7 @@ cdef class Open(NativeMessage):
     cdef list frames__(self):
         cdef list made
         cdef bytes frame
-        made = []
-        made.append(b"")
+        made = [b""]
         if type(self._header) is not str:
             return None
         if <str>self._header == "NFPC01":
@@ -99,10 +99,8 @@ cdef class Open(NativeMessage):
             return None
         made.append(frame)
         made.append(b"0x00")
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         return made
 
 
@@ -134,15 +132,9 @@ cdef class Ready(NativeMessage):
 
     cdef list frames__(self):
         cdef list made
-        cdef bytes frame
-        made = []
-        made.append(b"")
-        made.append(b"NFPW01")
-        made.append(b"0x01")
-        frame = frame_of_text(self._service)
-        if frame is None:
+        made = [b"", b"NFPW01", b"0x01"]
+        if not append_text(made, self._service, False):
             return None
-        made.append(frame)
         return made
 
 
@@ -180,8 +172,7 @@ cdef class Keepalive(NativeMessage):
     cdef list frames__(self):
         cdef list made
         cdef bytes frame
-        made = []
-        made.append(b"")
+        made = [b""]
         if type(self._header) is not str:
             return None
         if <str>self._header == "NFPB01":
@@ -192,10 +183,8 @@ cdef class Keepalive(NativeMessage):
             return None
         made.append(frame)
         made.append(b"0x02")
-        frame = frame_of_text(self._service)
-        if frame is None:
+        if not append_text(made, self._service, False):
             return None
-        made.append(frame)
         return made
 
 
@@ -233,8 +222,7 @@ cdef class Disconnect(NativeMessage):
     cdef list frames__(self):
         cdef list made
         cdef bytes frame
-        made = []
-        made.append(b"")
+        made = [b""]
         if type(self._header) is not str:
             return None
         if <str>self._header == "NFPB01":
@@ -245,10 +233,8 @@ cdef class Disconnect(NativeMessage):
             return None
         made.append(frame)
         made.append(b"0x03")
-        frame = frame_of_text(self._service)
-        if frame is None:
+        if not append_text(made, self._service, False):
             return None
-        made.append(frame)
         return made
 
 
@@ -304,28 +290,17 @@ cdef class PostClient(NativeMessage):
 
     cdef list frames__(self):
         cdef list made
-        cdef bytes frame
         cdef object item
-        made = []
-        made.append(b"")
-        made.append(b"NFPC01")
-        made.append(b"0x04")
-        frame = frame_of_text(self._service)
-        if frame is None:
+        cdef bytes frame
+        made = [b"", b"NFPC01", b"0x04"]
+        if not append_text(made, self._service, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._target)
-        if frame is None:
+        if not append_text(made, self._target, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._uuid)
-        if frame is None:
+        if not append_text(made, self._uuid, False):
             return None
-        made.append(frame)
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         if type(self._more) is not tuple:
             return None
         for item in <tuple>self._more:
@@ -389,8 +364,7 @@ cdef class PostWorker(NativeMessage):
         cdef list made
         cdef bytes frame
         cdef object item
-        made = []
-        made.append(b"")
+        made = [b""]
         if type(self._header) is not str:
             return None
         if <str>self._header == "NFPB01":
@@ -408,14 +382,10 @@ cdef class PostWorker(NativeMessage):
             return None
         made.append(frame)
         made.append(b"")
-        frame = frame_of_text(self._uuid)
-        if frame is None:
+        if not append_text(made, self._uuid, False):
             return None
-        made.append(frame)
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         if type(self._more) is not tuple:
             return None
         for item in <tuple>self._more:
@@ -485,8 +455,7 @@ cdef class ResponseClient(NativeMessage):
         cdef list made
         cdef bytes frame
         cdef object item
-        made = []
-        made.append(b"")
+        made = [b""]
         if type(self._header) is not str:
             return None
         if <str>self._header == "NFPB01":
@@ -497,22 +466,14 @@ cdef class ResponseClient(NativeMessage):
             return None
         made.append(frame)
         made.append(b"0x05")
-        frame = frame_of_text(self._service)
-        if frame is None:
+        if not append_text(made, self._service, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._uuid)
-        if frame is None:
+        if not append_text(made, self._uuid, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._status)
-        if frame is None:
+        if not append_text(made, self._status, False):
             return None
-        made.append(frame)
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         if type(self._more) is not tuple:
             return None
         for item in <tuple>self._more:
@@ -577,10 +538,7 @@ cdef class ResponseWorker(NativeMessage):
         cdef list made
         cdef bytes frame
         cdef object item
-        made = []
-        made.append(b"")
-        made.append(b"NFPW01")
-        made.append(b"0x05")
+        made = [b"", b"NFPW01", b"0x05"]
         if type(self._client_address) is not bytes:
             return None
         frame = <bytes>self._client_address
@@ -588,18 +546,12 @@ cdef class ResponseWorker(NativeMessage):
             return None
         made.append(frame)
         made.append(b"")
-        frame = frame_of_text(self._uuid)
-        if frame is None:
+        if not append_text(made, self._uuid, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._status)
-        if frame is None:
+        if not append_text(made, self._status, False):
             return None
-        made.append(frame)
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         if type(self._more) is not tuple:
             return None
         for item in <tuple>self._more:
@@ -662,28 +614,17 @@ cdef class GetClient(NativeMessage):
 
     cdef list frames__(self):
         cdef list made
-        cdef bytes frame
         cdef object item
-        made = []
-        made.append(b"")
-        made.append(b"NFPC01")
-        made.append(b"0x06")
-        frame = frame_of_text(self._service)
-        if frame is None:
+        cdef bytes frame
+        made = [b"", b"NFPC01", b"0x06"]
+        if not append_text(made, self._service, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._target)
-        if frame is None:
+        if not append_text(made, self._target, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._uuid)
-        if frame is None:
+        if not append_text(made, self._uuid, False):
             return None
-        made.append(frame)
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         if type(self._more) is not tuple:
             return None
         for item in <tuple>self._more:
@@ -747,8 +688,7 @@ cdef class GetWorker(NativeMessage):
         cdef list made
         cdef bytes frame
         cdef object item
-        made = []
-        made.append(b"")
+        made = [b""]
         if type(self._header) is not str:
             return None
         if <str>self._header == "NFPB01":
@@ -766,14 +706,10 @@ cdef class GetWorker(NativeMessage):
             return None
         made.append(frame)
         made.append(b"")
-        frame = frame_of_text(self._uuid)
-        if frame is None:
+        if not append_text(made, self._uuid, False):
             return None
-        made.append(frame)
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         if type(self._more) is not tuple:
             return None
         for item in <tuple>self._more:
@@ -836,28 +772,17 @@ cdef class DeleteClient(NativeMessage):
 
     cdef list frames__(self):
         cdef list made
-        cdef bytes frame
         cdef object item
-        made = []
-        made.append(b"")
-        made.append(b"NFPC01")
-        made.append(b"0x07")
-        frame = frame_of_text(self._service)
-        if frame is None:
+        cdef bytes frame
+        made = [b"", b"NFPC01", b"0x07"]
+        if not append_text(made, self._service, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._target)
-        if frame is None:
+        if not append_text(made, self._target, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._uuid)
-        if frame is None:
+        if not append_text(made, self._uuid, False):
             return None
-        made.append(frame)
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         if type(self._more) is not tuple:
             return None
         for item in <tuple>self._more:
@@ -921,8 +846,7 @@ cdef class DeleteWorker(NativeMessage):
         cdef list made
         cdef bytes frame
         cdef object item
-        made = []
-        made.append(b"")
+        made = [b""]
         if type(self._header) is not str:
             return None
         if <str>self._header == "NFPB01":
@@ -940,14 +864,10 @@ cdef class DeleteWorker(NativeMessage):
             return None
         made.append(frame)
         made.append(b"")
-        frame = frame_of_text(self._uuid)
-        if frame is None:
+        if not append_text(made, self._uuid, False):
             return None
-        made.append(frame)
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         if type(self._more) is not tuple:
             return None
         for item in <tuple>self._more:
@@ -1017,8 +937,7 @@ cdef class EventClient(NativeMessage):
         cdef list made
         cdef bytes frame
         cdef object item
-        made = []
-        made.append(b"")
+        made = [b""]
         if type(self._header) is not str:
             return None
         if <str>self._header == "NFPB01":
@@ -1029,22 +948,14 @@ cdef class EventClient(NativeMessage):
             return None
         made.append(frame)
         made.append(b"0x08")
-        frame = frame_of_text(self._service)
-        if frame is None:
+        if not append_text(made, self._service, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._uuid)
-        if frame is None:
+        if not append_text(made, self._uuid, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._status)
-        if frame is None:
+        if not append_text(made, self._status, False):
             return None
-        made.append(frame)
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         if type(self._more) is not tuple:
             return None
         for item in <tuple>self._more:
@@ -1109,10 +1020,7 @@ cdef class EventWorker(NativeMessage):
         cdef list made
         cdef bytes frame
         cdef object item
-        made = []
-        made.append(b"")
-        made.append(b"NFPW01")
-        made.append(b"0x08")
+        made = [b"", b"NFPW01", b"0x08"]
         if type(self._client_address) is not bytes:
             return None
         frame = <bytes>self._client_address
@@ -1120,18 +1028,12 @@ cdef class EventWorker(NativeMessage):
             return None
         made.append(frame)
         made.append(b"")
-        frame = frame_of_text(self._uuid)
-        if frame is None:
+        if not append_text(made, self._uuid, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._status)
-        if frame is None:
+        if not append_text(made, self._status, False):
             return None
-        made.append(frame)
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         if type(self._more) is not tuple:
             return None
         for item in <tuple>self._more:
@@ -1201,8 +1103,7 @@ cdef class StreamClient(NativeMessage):
         cdef list made
         cdef bytes frame
         cdef object item
-        made = []
-        made.append(b"")
+        made = [b""]
         if type(self._header) is not str:
             return None
         if <str>self._header == "NFPB01":
@@ -1213,22 +1114,14 @@ cdef class StreamClient(NativeMessage):
             return None
         made.append(frame)
         made.append(b"0x09")
-        frame = frame_of_text(self._service)
-        if frame is None:
+        if not append_text(made, self._service, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._uuid)
-        if frame is None:
+        if not append_text(made, self._uuid, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._status)
-        if frame is None:
+        if not append_text(made, self._status, False):
             return None
-        made.append(frame)
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         if type(self._more) is not tuple:
             return None
         for item in <tuple>self._more:
@@ -1293,10 +1186,7 @@ cdef class StreamWorker(NativeMessage):
         cdef list made
         cdef bytes frame
         cdef object item
-        made = []
-        made.append(b"")
-        made.append(b"NFPW01")
-        made.append(b"0x09")
+        made = [b"", b"NFPW01", b"0x09"]
         if type(self._client_address) is not bytes:
             return None
         frame = <bytes>self._client_address
@@ -1304,18 +1194,12 @@ cdef class StreamWorker(NativeMessage):
             return None
         made.append(frame)
         made.append(b"")
-        frame = frame_of_text(self._uuid)
-        if frame is None:
+        if not append_text(made, self._uuid, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._status)
-        if frame is None:
+        if not append_text(made, self._status, False):
             return None
-        made.append(frame)
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         if type(self._more) is not tuple:
             return None
         for item in <tuple>self._more:
@@ -1378,28 +1262,17 @@ cdef class PutClient(NativeMessage):
 
     cdef list frames__(self):
         cdef list made
-        cdef bytes frame
         cdef object item
-        made = []
-        made.append(b"")
-        made.append(b"NFPC01")
-        made.append(b"0x10")
-        frame = frame_of_text(self._service)
-        if frame is None:
+        cdef bytes frame
+        made = [b"", b"NFPC01", b"0x10"]
+        if not append_text(made, self._service, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._target)
-        if frame is None:
+        if not append_text(made, self._target, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._uuid)
-        if frame is None:
+        if not append_text(made, self._uuid, False):
             return None
-        made.append(frame)
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         if type(self._more) is not tuple:
             return None
         for item in <tuple>self._more:
@@ -1463,8 +1336,7 @@ cdef class PutWorker(NativeMessage):
         cdef list made
         cdef bytes frame
         cdef object item
-        made = []
-        made.append(b"")
+        made = [b""]
         if type(self._header) is not str:
             return None
         if <str>self._header == "NFPB01":
@@ -1482,14 +1354,10 @@ cdef class PutWorker(NativeMessage):
             return None
         made.append(frame)
         made.append(b"")
-        frame = frame_of_text(self._uuid)
-        if frame is None:
+        if not append_text(made, self._uuid, False):
             return None
-        made.append(frame)
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         if type(self._more) is not tuple:
             return None
         for item in <tuple>self._more:
@@ -1552,28 +1420,17 @@ cdef class MmiClient(NativeMessage):
 
     cdef list frames__(self):
         cdef list made
-        cdef bytes frame
         cdef object item
-        made = []
-        made.append(b"")
-        made.append(b"NFPC01")
-        made.append(b"0x11")
-        frame = frame_of_text(self._service)
-        if frame is None:
+        cdef bytes frame
+        made = [b"", b"NFPC01", b"0x11"]
+        if not append_text(made, self._service, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._target)
-        if frame is None:
+        if not append_text(made, self._target, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._uuid)
-        if frame is None:
+        if not append_text(made, self._uuid, False):
             return None
-        made.append(frame)
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         if type(self._more) is not tuple:
             return None
         for item in <tuple>self._more:
@@ -1636,28 +1493,17 @@ cdef class MmiBroker(NativeMessage):
 
     cdef list frames__(self):
         cdef list made
-        cdef bytes frame
         cdef object item
-        made = []
-        made.append(b"")
-        made.append(b"NFPB01")
-        made.append(b"0x11")
-        frame = frame_of_text(self._service)
-        if frame is None:
+        cdef bytes frame
+        made = [b"", b"NFPB01", b"0x11"]
+        if not append_text(made, self._service, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._uuid)
-        if frame is None:
+        if not append_text(made, self._uuid, False):
             return None
-        made.append(frame)
-        frame = frame_of_text(self._status)
-        if frame is None:
+        if not append_text(made, self._status, False):
             return None
-        made.append(frame)
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         if type(self._more) is not tuple:
             return None
         for item in <tuple>self._more:
@@ -1716,10 +1562,7 @@ cdef class MmiWorker(NativeMessage):
         cdef list made
         cdef bytes frame
         cdef object item
-        made = []
-        made.append(b"")
-        made.append(b"NFPW01")
-        made.append(b"0x11")
+        made = [b"", b"NFPW01", b"0x11"]
         if type(self._client_address) is not bytes:
             return None
         frame = <bytes>self._client_address
@@ -1727,14 +1570,10 @@ cdef class MmiWorker(NativeMessage):
             return None
         made.append(frame)
         made.append(b"")
-        frame = frame_of_text(self._uuid)
-        if frame is None:
+        if not append_text(made, self._uuid, False):
             return None
-        made.append(frame)
-        if type(self._body) is not bytes:
+        if not append_octets(made, self._body):
             return None
-        frame = <bytes>self._body
-        made.append(frame)
         if type(self._more) is not tuple:
             return None
         for item in <tuple>self._more:
@@ -2567,11 +2406,7 @@ cdef object _decode_open(object frames, Py_ssize_t count):
     if count != 4:
         return None
     cdef Open made = Open.__new__(Open)
-    frame = frame_at(frames, 0)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 0, b"", 0):
         return None
     frame = frame_at(frames, 1)
     if frame is None:
@@ -2588,69 +2423,26 @@ cdef object _decode_open(object frames, Py_ssize_t count):
     run.at = run.end
     if run.at != run.end:
         return None
-    frame = frame_at(frames, 2)
-    if frame is None:
+    if not constant_at(frames, 2, b"0x00", 4):
         return None
-    run = run_of(frame)
-    if left(&run) < 4:
+    made._body = frame_at(frames, 3)
+    if made._body is None:
         return None
-    if not same(run.at, b"0x00", 4):
-        return None
-    run.at += 4
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 3)
-    if frame is None:
-        return None
-    made._body = frame
     return made
 
 
 cdef object _decode_ready(object frames, Py_ssize_t count):
-    cdef bytes frame
-    cdef Run run
-    cdef Run piece
     if count != 4:
         return None
     cdef Ready made = Ready.__new__(Ready)
-    frame = frame_at(frames, 0)
-    if frame is None:
+    if not constant_at(frames, 0, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 1, b"NFPW01", 6):
         return None
-    frame = frame_at(frames, 1)
-    if frame is None:
+    if not constant_at(frames, 2, b"0x01", 4):
         return None
-    run = run_of(frame)
-    if left(&run) < 6:
-        return None
-    if not same(run.at, b"NFPW01", 6):
-        return None
-    run.at += 6
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 2)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 4:
-        return None
-    if not same(run.at, b"0x01", 4):
-        return None
-    run.at += 4
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 3)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._service = text_in(&piece)
+    made._service = text_at(frames, 3, False)
     if made._service is None:
-        return None
-    if run.at != run.end:
         return None
     return made
 
@@ -2658,15 +2450,10 @@ cdef object _decode_ready(object frames, Py_ssize_t count):
 cdef object _decode_keepalive(object frames, Py_ssize_t count):
     cdef bytes frame
     cdef Run run
-    cdef Run piece
     if count != 4:
         return None
     cdef Keepalive made = Keepalive.__new__(Keepalive)
-    frame = frame_at(frames, 0)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 0, b"", 0):
         return None
     frame = frame_at(frames, 1)
     if frame is None:
@@ -2681,27 +2468,10 @@ cdef object _decode_keepalive(object frames, Py_ssize_t count):
     run.at = run.end
     if run.at != run.end:
         return None
-    frame = frame_at(frames, 2)
-    if frame is None:
+    if not constant_at(frames, 2, b"0x02", 4):
         return None
-    run = run_of(frame)
-    if left(&run) < 4:
-        return None
-    if not same(run.at, b"0x02", 4):
-        return None
-    run.at += 4
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 3)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._service = text_in(&piece)
+    made._service = text_at(frames, 3, False)
     if made._service is None:
-        return None
-    if run.at != run.end:
         return None
     return made
 
@@ -2709,15 +2479,10 @@ cdef object _decode_keepalive(object frames, Py_ssize_t count):
 cdef object _decode_disconnect(object frames, Py_ssize_t count):
     cdef bytes frame
     cdef Run run
-    cdef Run piece
     if count != 4:
         return None
     cdef Disconnect made = Disconnect.__new__(Disconnect)
-    frame = frame_at(frames, 0)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 0, b"", 0):
         return None
     frame = frame_at(frames, 1)
     if frame is None:
@@ -2732,104 +2497,37 @@ cdef object _decode_disconnect(object frames, Py_ssize_t count):
     run.at = run.end
     if run.at != run.end:
         return None
-    frame = frame_at(frames, 2)
-    if frame is None:
+    if not constant_at(frames, 2, b"0x03", 4):
         return None
-    run = run_of(frame)
-    if left(&run) < 4:
-        return None
-    if not same(run.at, b"0x03", 4):
-        return None
-    run.at += 4
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 3)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._service = text_in(&piece)
+    made._service = text_at(frames, 3, False)
     if made._service is None:
-        return None
-    if run.at != run.end:
         return None
     return made
 
 
 cdef object _decode_post_client(object frames, Py_ssize_t count):
-    cdef bytes frame
-    cdef Run run
-    cdef Run piece
     cdef Py_ssize_t at
     if count < 7:
         return None
     cdef PostClient made = PostClient.__new__(PostClient)
-    frame = frame_at(frames, 0)
-    if frame is None:
+    if not constant_at(frames, 0, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 1, b"NFPC01", 6):
         return None
-    frame = frame_at(frames, 1)
-    if frame is None:
+    if not constant_at(frames, 2, b"0x04", 4):
         return None
-    run = run_of(frame)
-    if left(&run) < 6:
-        return None
-    if not same(run.at, b"NFPC01", 6):
-        return None
-    run.at += 6
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 2)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 4:
-        return None
-    if not same(run.at, b"0x04", 4):
-        return None
-    run.at += 4
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 3)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._service = text_in(&piece)
+    made._service = text_at(frames, 3, False)
     if made._service is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 4)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._target = text_in(&piece)
+    made._target = text_at(frames, 4, False)
     if made._target is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 5)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._uuid = text_in(&piece)
+    made._uuid = text_at(frames, 5, False)
     if made._uuid is None:
         return None
-    if run.at != run.end:
+    made._body = frame_at(frames, 6)
+    if made._body is None:
         return None
-    frame = frame_at(frames, 6)
-    if frame is None:
-        return None
-    made._body = frame
     at = 7
     made._more = _take_frames_1(frames, &at, count)
     if made._more is None:
@@ -2840,16 +2538,11 @@ cdef object _decode_post_client(object frames, Py_ssize_t count):
 cdef object _decode_post_worker(object frames, Py_ssize_t count):
     cdef bytes frame
     cdef Run run
-    cdef Run piece
     cdef Py_ssize_t at
     if count < 7:
         return None
     cdef PostWorker made = PostWorker.__new__(PostWorker)
-    frame = frame_at(frames, 0)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 0, b"", 0):
         return None
     frame = frame_at(frames, 1)
     if frame is None:
@@ -2864,16 +2557,7 @@ cdef object _decode_post_worker(object frames, Py_ssize_t count):
     run.at = run.end
     if run.at != run.end:
         return None
-    frame = frame_at(frames, 2)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 4:
-        return None
-    if not same(run.at, b"0x04", 4):
-        return None
-    run.at += 4
-    if run.at != run.end:
+    if not constant_at(frames, 2, b"0x04", 4):
         return None
     frame = frame_at(frames, 3)
     if frame is None:
@@ -2881,27 +2565,14 @@ cdef object _decode_post_worker(object frames, Py_ssize_t count):
     if len(frame) < 1:
         return None
     made._client_address = frame
-    frame = frame_at(frames, 4)
-    if frame is None:
+    if not constant_at(frames, 4, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 5)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._uuid = text_in(&piece)
+    made._uuid = text_at(frames, 5, False)
     if made._uuid is None:
         return None
-    if run.at != run.end:
+    made._body = frame_at(frames, 6)
+    if made._body is None:
         return None
-    frame = frame_at(frames, 6)
-    if frame is None:
-        return None
-    made._body = frame
     at = 7
     made._more = _take_frames_1(frames, &at, count)
     if made._more is None:
@@ -2912,16 +2583,11 @@ cdef object _decode_post_worker(object frames, Py_ssize_t count):
 cdef object _decode_response_client(object frames, Py_ssize_t count):
     cdef bytes frame
     cdef Run run
-    cdef Run piece
     cdef Py_ssize_t at
     if count < 7:
         return None
     cdef ResponseClient made = ResponseClient.__new__(ResponseClient)
-    frame = frame_at(frames, 0)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 0, b"", 0):
         return None
     frame = frame_at(frames, 1)
     if frame is None:
@@ -2936,54 +2602,20 @@ cdef object _decode_response_client(object frames, Py_ssize_t count):
     run.at = run.end
     if run.at != run.end:
         return None
-    frame = frame_at(frames, 2)
-    if frame is None:
+    if not constant_at(frames, 2, b"0x05", 4):
         return None
-    run = run_of(frame)
-    if left(&run) < 4:
-        return None
-    if not same(run.at, b"0x05", 4):
-        return None
-    run.at += 4
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 3)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._service = text_in(&piece)
+    made._service = text_at(frames, 3, False)
     if made._service is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 4)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._uuid = text_in(&piece)
+    made._uuid = text_at(frames, 4, False)
     if made._uuid is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 5)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._status = text_in(&piece)
+    made._status = text_at(frames, 5, False)
     if made._status is None:
         return None
-    if run.at != run.end:
+    made._body = frame_at(frames, 6)
+    if made._body is None:
         return None
-    frame = frame_at(frames, 6)
-    if frame is None:
-        return None
-    made._body = frame
     at = 7
     made._more = _take_frames_1(frames, &at, count)
     if made._more is None:
@@ -2993,39 +2625,15 @@ cdef object _decode_response_client(object frames, Py_ssize_t count):
 
 cdef object _decode_response_worker(object frames, Py_ssize_t count):
     cdef bytes frame
-    cdef Run run
-    cdef Run piece
     cdef Py_ssize_t at
     if count < 8:
         return None
     cdef ResponseWorker made = ResponseWorker.__new__(ResponseWorker)
-    frame = frame_at(frames, 0)
-    if frame is None:
+    if not constant_at(frames, 0, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 1, b"NFPW01", 6):
         return None
-    frame = frame_at(frames, 1)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 6:
-        return None
-    if not same(run.at, b"NFPW01", 6):
-        return None
-    run.at += 6
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 2)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 4:
-        return None
-    if not same(run.at, b"0x05", 4):
-        return None
-    run.at += 4
-    if run.at != run.end:
+    if not constant_at(frames, 2, b"0x05", 4):
         return None
     frame = frame_at(frames, 3)
     if frame is None:
@@ -3033,38 +2641,17 @@ cdef object _decode_response_worker(object frames, Py_ssize_t count):
     if len(frame) < 1:
         return None
     made._client_address = frame
-    frame = frame_at(frames, 4)
-    if frame is None:
+    if not constant_at(frames, 4, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 5)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._uuid = text_in(&piece)
+    made._uuid = text_at(frames, 5, False)
     if made._uuid is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 6)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._status = text_in(&piece)
+    made._status = text_at(frames, 6, False)
     if made._status is None:
         return None
-    if run.at != run.end:
+    made._body = frame_at(frames, 7)
+    if made._body is None:
         return None
-    frame = frame_at(frames, 7)
-    if frame is None:
-        return None
-    made._body = frame
     at = 8
     made._more = _take_frames_1(frames, &at, count)
     if made._more is None:
@@ -3073,78 +2660,28 @@ cdef object _decode_response_worker(object frames, Py_ssize_t count):
 
 
 cdef object _decode_get_client(object frames, Py_ssize_t count):
-    cdef bytes frame
-    cdef Run run
-    cdef Run piece
     cdef Py_ssize_t at
     if count < 7:
         return None
     cdef GetClient made = GetClient.__new__(GetClient)
-    frame = frame_at(frames, 0)
-    if frame is None:
+    if not constant_at(frames, 0, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 1, b"NFPC01", 6):
         return None
-    frame = frame_at(frames, 1)
-    if frame is None:
+    if not constant_at(frames, 2, b"0x06", 4):
         return None
-    run = run_of(frame)
-    if left(&run) < 6:
-        return None
-    if not same(run.at, b"NFPC01", 6):
-        return None
-    run.at += 6
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 2)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 4:
-        return None
-    if not same(run.at, b"0x06", 4):
-        return None
-    run.at += 4
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 3)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._service = text_in(&piece)
+    made._service = text_at(frames, 3, False)
     if made._service is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 4)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._target = text_in(&piece)
+    made._target = text_at(frames, 4, False)
     if made._target is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 5)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._uuid = text_in(&piece)
+    made._uuid = text_at(frames, 5, False)
     if made._uuid is None:
         return None
-    if run.at != run.end:
+    made._body = frame_at(frames, 6)
+    if made._body is None:
         return None
-    frame = frame_at(frames, 6)
-    if frame is None:
-        return None
-    made._body = frame
     at = 7
     made._more = _take_frames_1(frames, &at, count)
     if made._more is None:
@@ -3155,16 +2692,11 @@ cdef object _decode_get_client(object frames, Py_ssize_t count):
 cdef object _decode_get_worker(object frames, Py_ssize_t count):
     cdef bytes frame
     cdef Run run
-    cdef Run piece
     cdef Py_ssize_t at
     if count < 7:
         return None
     cdef GetWorker made = GetWorker.__new__(GetWorker)
-    frame = frame_at(frames, 0)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 0, b"", 0):
         return None
     frame = frame_at(frames, 1)
     if frame is None:
@@ -3179,16 +2711,7 @@ cdef object _decode_get_worker(object frames, Py_ssize_t count):
     run.at = run.end
     if run.at != run.end:
         return None
-    frame = frame_at(frames, 2)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 4:
-        return None
-    if not same(run.at, b"0x06", 4):
-        return None
-    run.at += 4
-    if run.at != run.end:
+    if not constant_at(frames, 2, b"0x06", 4):
         return None
     frame = frame_at(frames, 3)
     if frame is None:
@@ -3196,27 +2719,14 @@ cdef object _decode_get_worker(object frames, Py_ssize_t count):
     if len(frame) < 1:
         return None
     made._client_address = frame
-    frame = frame_at(frames, 4)
-    if frame is None:
+    if not constant_at(frames, 4, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 5)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._uuid = text_in(&piece)
+    made._uuid = text_at(frames, 5, False)
     if made._uuid is None:
         return None
-    if run.at != run.end:
+    made._body = frame_at(frames, 6)
+    if made._body is None:
         return None
-    frame = frame_at(frames, 6)
-    if frame is None:
-        return None
-    made._body = frame
     at = 7
     made._more = _take_frames_1(frames, &at, count)
     if made._more is None:
@@ -3225,78 +2735,28 @@ cdef object _decode_get_worker(object frames, Py_ssize_t count):
 
 
 cdef object _decode_delete_client(object frames, Py_ssize_t count):
-    cdef bytes frame
-    cdef Run run
-    cdef Run piece
     cdef Py_ssize_t at
     if count < 7:
         return None
     cdef DeleteClient made = DeleteClient.__new__(DeleteClient)
-    frame = frame_at(frames, 0)
-    if frame is None:
+    if not constant_at(frames, 0, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 1, b"NFPC01", 6):
         return None
-    frame = frame_at(frames, 1)
-    if frame is None:
+    if not constant_at(frames, 2, b"0x07", 4):
         return None
-    run = run_of(frame)
-    if left(&run) < 6:
-        return None
-    if not same(run.at, b"NFPC01", 6):
-        return None
-    run.at += 6
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 2)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 4:
-        return None
-    if not same(run.at, b"0x07", 4):
-        return None
-    run.at += 4
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 3)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._service = text_in(&piece)
+    made._service = text_at(frames, 3, False)
     if made._service is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 4)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._target = text_in(&piece)
+    made._target = text_at(frames, 4, False)
     if made._target is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 5)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._uuid = text_in(&piece)
+    made._uuid = text_at(frames, 5, False)
     if made._uuid is None:
         return None
-    if run.at != run.end:
+    made._body = frame_at(frames, 6)
+    if made._body is None:
         return None
-    frame = frame_at(frames, 6)
-    if frame is None:
-        return None
-    made._body = frame
     at = 7
     made._more = _take_frames_1(frames, &at, count)
     if made._more is None:
@@ -3307,16 +2767,11 @@ cdef object _decode_delete_client(object frames, Py_ssize_t count):
 cdef object _decode_delete_worker(object frames, Py_ssize_t count):
     cdef bytes frame
     cdef Run run
-    cdef Run piece
     cdef Py_ssize_t at
     if count < 7:
         return None
     cdef DeleteWorker made = DeleteWorker.__new__(DeleteWorker)
-    frame = frame_at(frames, 0)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 0, b"", 0):
         return None
     frame = frame_at(frames, 1)
     if frame is None:
@@ -3331,16 +2786,7 @@ cdef object _decode_delete_worker(object frames, Py_ssize_t count):
     run.at = run.end
     if run.at != run.end:
         return None
-    frame = frame_at(frames, 2)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 4:
-        return None
-    if not same(run.at, b"0x07", 4):
-        return None
-    run.at += 4
-    if run.at != run.end:
+    if not constant_at(frames, 2, b"0x07", 4):
         return None
     frame = frame_at(frames, 3)
     if frame is None:
@@ -3348,27 +2794,14 @@ cdef object _decode_delete_worker(object frames, Py_ssize_t count):
     if len(frame) < 1:
         return None
     made._client_address = frame
-    frame = frame_at(frames, 4)
-    if frame is None:
+    if not constant_at(frames, 4, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 5)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._uuid = text_in(&piece)
+    made._uuid = text_at(frames, 5, False)
     if made._uuid is None:
         return None
-    if run.at != run.end:
+    made._body = frame_at(frames, 6)
+    if made._body is None:
         return None
-    frame = frame_at(frames, 6)
-    if frame is None:
-        return None
-    made._body = frame
     at = 7
     made._more = _take_frames_1(frames, &at, count)
     if made._more is None:
@@ -3379,16 +2812,11 @@ cdef object _decode_delete_worker(object frames, Py_ssize_t count):
 cdef object _decode_event_client(object frames, Py_ssize_t count):
     cdef bytes frame
     cdef Run run
-    cdef Run piece
     cdef Py_ssize_t at
     if count < 7:
         return None
     cdef EventClient made = EventClient.__new__(EventClient)
-    frame = frame_at(frames, 0)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 0, b"", 0):
         return None
     frame = frame_at(frames, 1)
     if frame is None:
@@ -3403,54 +2831,20 @@ cdef object _decode_event_client(object frames, Py_ssize_t count):
     run.at = run.end
     if run.at != run.end:
         return None
-    frame = frame_at(frames, 2)
-    if frame is None:
+    if not constant_at(frames, 2, b"0x08", 4):
         return None
-    run = run_of(frame)
-    if left(&run) < 4:
-        return None
-    if not same(run.at, b"0x08", 4):
-        return None
-    run.at += 4
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 3)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._service = text_in(&piece)
+    made._service = text_at(frames, 3, False)
     if made._service is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 4)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._uuid = text_in(&piece)
+    made._uuid = text_at(frames, 4, False)
     if made._uuid is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 5)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._status = text_in(&piece)
+    made._status = text_at(frames, 5, False)
     if made._status is None:
         return None
-    if run.at != run.end:
+    made._body = frame_at(frames, 6)
+    if made._body is None:
         return None
-    frame = frame_at(frames, 6)
-    if frame is None:
-        return None
-    made._body = frame
     at = 7
     made._more = _take_frames_1(frames, &at, count)
     if made._more is None:
@@ -3460,39 +2854,15 @@ cdef object _decode_event_client(object frames, Py_ssize_t count):
 
 cdef object _decode_event_worker(object frames, Py_ssize_t count):
     cdef bytes frame
-    cdef Run run
-    cdef Run piece
     cdef Py_ssize_t at
     if count < 8:
         return None
     cdef EventWorker made = EventWorker.__new__(EventWorker)
-    frame = frame_at(frames, 0)
-    if frame is None:
+    if not constant_at(frames, 0, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 1, b"NFPW01", 6):
         return None
-    frame = frame_at(frames, 1)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 6:
-        return None
-    if not same(run.at, b"NFPW01", 6):
-        return None
-    run.at += 6
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 2)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 4:
-        return None
-    if not same(run.at, b"0x08", 4):
-        return None
-    run.at += 4
-    if run.at != run.end:
+    if not constant_at(frames, 2, b"0x08", 4):
         return None
     frame = frame_at(frames, 3)
     if frame is None:
@@ -3500,38 +2870,17 @@ cdef object _decode_event_worker(object frames, Py_ssize_t count):
     if len(frame) < 1:
         return None
     made._client_address = frame
-    frame = frame_at(frames, 4)
-    if frame is None:
+    if not constant_at(frames, 4, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 5)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._uuid = text_in(&piece)
+    made._uuid = text_at(frames, 5, False)
     if made._uuid is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 6)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._status = text_in(&piece)
+    made._status = text_at(frames, 6, False)
     if made._status is None:
         return None
-    if run.at != run.end:
+    made._body = frame_at(frames, 7)
+    if made._body is None:
         return None
-    frame = frame_at(frames, 7)
-    if frame is None:
-        return None
-    made._body = frame
     at = 8
     made._more = _take_frames_1(frames, &at, count)
     if made._more is None:
@@ -3542,16 +2891,11 @@ cdef object _decode_event_worker(object frames, Py_ssize_t count):
 cdef object _decode_stream_client(object frames, Py_ssize_t count):
     cdef bytes frame
     cdef Run run
-    cdef Run piece
     cdef Py_ssize_t at
     if count < 7:
         return None
     cdef StreamClient made = StreamClient.__new__(StreamClient)
-    frame = frame_at(frames, 0)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 0, b"", 0):
         return None
     frame = frame_at(frames, 1)
     if frame is None:
@@ -3566,54 +2910,20 @@ cdef object _decode_stream_client(object frames, Py_ssize_t count):
     run.at = run.end
     if run.at != run.end:
         return None
-    frame = frame_at(frames, 2)
-    if frame is None:
+    if not constant_at(frames, 2, b"0x09", 4):
         return None
-    run = run_of(frame)
-    if left(&run) < 4:
-        return None
-    if not same(run.at, b"0x09", 4):
-        return None
-    run.at += 4
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 3)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._service = text_in(&piece)
+    made._service = text_at(frames, 3, False)
     if made._service is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 4)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._uuid = text_in(&piece)
+    made._uuid = text_at(frames, 4, False)
     if made._uuid is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 5)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._status = text_in(&piece)
+    made._status = text_at(frames, 5, False)
     if made._status is None:
         return None
-    if run.at != run.end:
+    made._body = frame_at(frames, 6)
+    if made._body is None:
         return None
-    frame = frame_at(frames, 6)
-    if frame is None:
-        return None
-    made._body = frame
     at = 7
     made._more = _take_frames_1(frames, &at, count)
     if made._more is None:
@@ -3623,39 +2933,15 @@ cdef object _decode_stream_client(object frames, Py_ssize_t count):
 
 cdef object _decode_stream_worker(object frames, Py_ssize_t count):
     cdef bytes frame
-    cdef Run run
-    cdef Run piece
     cdef Py_ssize_t at
     if count < 8:
         return None
     cdef StreamWorker made = StreamWorker.__new__(StreamWorker)
-    frame = frame_at(frames, 0)
-    if frame is None:
+    if not constant_at(frames, 0, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 1, b"NFPW01", 6):
         return None
-    frame = frame_at(frames, 1)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 6:
-        return None
-    if not same(run.at, b"NFPW01", 6):
-        return None
-    run.at += 6
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 2)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 4:
-        return None
-    if not same(run.at, b"0x09", 4):
-        return None
-    run.at += 4
-    if run.at != run.end:
+    if not constant_at(frames, 2, b"0x09", 4):
         return None
     frame = frame_at(frames, 3)
     if frame is None:
@@ -3663,38 +2949,17 @@ cdef object _decode_stream_worker(object frames, Py_ssize_t count):
     if len(frame) < 1:
         return None
     made._client_address = frame
-    frame = frame_at(frames, 4)
-    if frame is None:
+    if not constant_at(frames, 4, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 5)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._uuid = text_in(&piece)
+    made._uuid = text_at(frames, 5, False)
     if made._uuid is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 6)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._status = text_in(&piece)
+    made._status = text_at(frames, 6, False)
     if made._status is None:
         return None
-    if run.at != run.end:
+    made._body = frame_at(frames, 7)
+    if made._body is None:
         return None
-    frame = frame_at(frames, 7)
-    if frame is None:
-        return None
-    made._body = frame
     at = 8
     made._more = _take_frames_1(frames, &at, count)
     if made._more is None:
@@ -3703,78 +2968,28 @@ cdef object _decode_stream_worker(object frames, Py_ssize_t count):
 
 
 cdef object _decode_put_client(object frames, Py_ssize_t count):
-    cdef bytes frame
-    cdef Run run
-    cdef Run piece
     cdef Py_ssize_t at
     if count < 7:
         return None
     cdef PutClient made = PutClient.__new__(PutClient)
-    frame = frame_at(frames, 0)
-    if frame is None:
+    if not constant_at(frames, 0, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 1, b"NFPC01", 6):
         return None
-    frame = frame_at(frames, 1)
-    if frame is None:
+    if not constant_at(frames, 2, b"0x10", 4):
         return None
-    run = run_of(frame)
-    if left(&run) < 6:
-        return None
-    if not same(run.at, b"NFPC01", 6):
-        return None
-    run.at += 6
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 2)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 4:
-        return None
-    if not same(run.at, b"0x10", 4):
-        return None
-    run.at += 4
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 3)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._service = text_in(&piece)
+    made._service = text_at(frames, 3, False)
     if made._service is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 4)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._target = text_in(&piece)
+    made._target = text_at(frames, 4, False)
     if made._target is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 5)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._uuid = text_in(&piece)
+    made._uuid = text_at(frames, 5, False)
     if made._uuid is None:
         return None
-    if run.at != run.end:
+    made._body = frame_at(frames, 6)
+    if made._body is None:
         return None
-    frame = frame_at(frames, 6)
-    if frame is None:
-        return None
-    made._body = frame
     at = 7
     made._more = _take_frames_1(frames, &at, count)
     if made._more is None:
@@ -3785,16 +3000,11 @@ cdef object _decode_put_client(object frames, Py_ssize_t count):
 cdef object _decode_put_worker(object frames, Py_ssize_t count):
     cdef bytes frame
     cdef Run run
-    cdef Run piece
     cdef Py_ssize_t at
     if count < 7:
         return None
     cdef PutWorker made = PutWorker.__new__(PutWorker)
-    frame = frame_at(frames, 0)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 0, b"", 0):
         return None
     frame = frame_at(frames, 1)
     if frame is None:
@@ -3809,16 +3019,7 @@ cdef object _decode_put_worker(object frames, Py_ssize_t count):
     run.at = run.end
     if run.at != run.end:
         return None
-    frame = frame_at(frames, 2)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 4:
-        return None
-    if not same(run.at, b"0x10", 4):
-        return None
-    run.at += 4
-    if run.at != run.end:
+    if not constant_at(frames, 2, b"0x10", 4):
         return None
     frame = frame_at(frames, 3)
     if frame is None:
@@ -3826,27 +3027,14 @@ cdef object _decode_put_worker(object frames, Py_ssize_t count):
     if len(frame) < 1:
         return None
     made._client_address = frame
-    frame = frame_at(frames, 4)
-    if frame is None:
+    if not constant_at(frames, 4, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 5)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._uuid = text_in(&piece)
+    made._uuid = text_at(frames, 5, False)
     if made._uuid is None:
         return None
-    if run.at != run.end:
+    made._body = frame_at(frames, 6)
+    if made._body is None:
         return None
-    frame = frame_at(frames, 6)
-    if frame is None:
-        return None
-    made._body = frame
     at = 7
     made._more = _take_frames_1(frames, &at, count)
     if made._more is None:
@@ -3855,78 +3043,28 @@ cdef object _decode_put_worker(object frames, Py_ssize_t count):
 
 
 cdef object _decode_mmi_client(object frames, Py_ssize_t count):
-    cdef bytes frame
-    cdef Run run
-    cdef Run piece
     cdef Py_ssize_t at
     if count < 7:
         return None
     cdef MmiClient made = MmiClient.__new__(MmiClient)
-    frame = frame_at(frames, 0)
-    if frame is None:
+    if not constant_at(frames, 0, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 1, b"NFPC01", 6):
         return None
-    frame = frame_at(frames, 1)
-    if frame is None:
+    if not constant_at(frames, 2, b"0x11", 4):
         return None
-    run = run_of(frame)
-    if left(&run) < 6:
-        return None
-    if not same(run.at, b"NFPC01", 6):
-        return None
-    run.at += 6
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 2)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 4:
-        return None
-    if not same(run.at, b"0x11", 4):
-        return None
-    run.at += 4
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 3)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._service = text_in(&piece)
+    made._service = text_at(frames, 3, False)
     if made._service is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 4)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._target = text_in(&piece)
+    made._target = text_at(frames, 4, False)
     if made._target is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 5)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._uuid = text_in(&piece)
+    made._uuid = text_at(frames, 5, False)
     if made._uuid is None:
         return None
-    if run.at != run.end:
+    made._body = frame_at(frames, 6)
+    if made._body is None:
         return None
-    frame = frame_at(frames, 6)
-    if frame is None:
-        return None
-    made._body = frame
     at = 7
     made._more = _take_frames_1(frames, &at, count)
     if made._more is None:
@@ -3935,78 +3073,28 @@ cdef object _decode_mmi_client(object frames, Py_ssize_t count):
 
 
 cdef object _decode_mmi_broker(object frames, Py_ssize_t count):
-    cdef bytes frame
-    cdef Run run
-    cdef Run piece
     cdef Py_ssize_t at
     if count < 7:
         return None
     cdef MmiBroker made = MmiBroker.__new__(MmiBroker)
-    frame = frame_at(frames, 0)
-    if frame is None:
+    if not constant_at(frames, 0, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 1, b"NFPB01", 6):
         return None
-    frame = frame_at(frames, 1)
-    if frame is None:
+    if not constant_at(frames, 2, b"0x11", 4):
         return None
-    run = run_of(frame)
-    if left(&run) < 6:
-        return None
-    if not same(run.at, b"NFPB01", 6):
-        return None
-    run.at += 6
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 2)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 4:
-        return None
-    if not same(run.at, b"0x11", 4):
-        return None
-    run.at += 4
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 3)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._service = text_in(&piece)
+    made._service = text_at(frames, 3, False)
     if made._service is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 4)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._uuid = text_in(&piece)
+    made._uuid = text_at(frames, 4, False)
     if made._uuid is None:
         return None
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 5)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._status = text_in(&piece)
+    made._status = text_at(frames, 5, False)
     if made._status is None:
         return None
-    if run.at != run.end:
+    made._body = frame_at(frames, 6)
+    if made._body is None:
         return None
-    frame = frame_at(frames, 6)
-    if frame is None:
-        return None
-    made._body = frame
     at = 7
     made._more = _take_frames_1(frames, &at, count)
     if made._more is None:
@@ -4016,39 +3104,15 @@ cdef object _decode_mmi_broker(object frames, Py_ssize_t count):
 
 cdef object _decode_mmi_worker(object frames, Py_ssize_t count):
     cdef bytes frame
-    cdef Run run
-    cdef Run piece
     cdef Py_ssize_t at
     if count < 7:
         return None
     cdef MmiWorker made = MmiWorker.__new__(MmiWorker)
-    frame = frame_at(frames, 0)
-    if frame is None:
+    if not constant_at(frames, 0, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
+    if not constant_at(frames, 1, b"NFPW01", 6):
         return None
-    frame = frame_at(frames, 1)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 6:
-        return None
-    if not same(run.at, b"NFPW01", 6):
-        return None
-    run.at += 6
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 2)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if left(&run) < 4:
-        return None
-    if not same(run.at, b"0x11", 4):
-        return None
-    run.at += 4
-    if run.at != run.end:
+    if not constant_at(frames, 2, b"0x11", 4):
         return None
     frame = frame_at(frames, 3)
     if frame is None:
@@ -4056,27 +3120,14 @@ cdef object _decode_mmi_worker(object frames, Py_ssize_t count):
     if len(frame) < 1:
         return None
     made._client_address = frame
-    frame = frame_at(frames, 4)
-    if frame is None:
+    if not constant_at(frames, 4, b"", 0):
         return None
-    run = run_of(frame)
-    if run.at != run.end:
-        return None
-    frame = frame_at(frames, 5)
-    if frame is None:
-        return None
-    run = run_of(frame)
-    if not split_rest(&run, 0, &piece):
-        return None
-    made._uuid = text_in(&piece)
+    made._uuid = text_at(frames, 5, False)
     if made._uuid is None:
         return None
-    if run.at != run.end:
+    made._body = frame_at(frames, 6)
+    if made._body is None:
         return None
-    frame = frame_at(frames, 6)
-    if frame is None:
-        return None
-    made._body = frame
     at = 7
     made._more = _take_frames_1(frames, &at, count)
     if made._more is None:

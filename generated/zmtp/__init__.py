@@ -19,7 +19,7 @@ from specwire.generated.errors import DecodeError, EncodeError, Violation
 
 from .codec import EDITION
 
-if TYPE_CHECKING or not is_native(__name__, "ff7f55dddd2623bb"):
+if TYPE_CHECKING or not is_native(__name__, "a0c7f6d1d6451783"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

@@ -46,6 +46,7 @@ from specwire.generated.native_reading cimport (
     split,
     split_rest,
     strip,
+    take,
     text_in,
     text_is_good,
 )
@@ -71,7 +72,7 @@ from .codec import (
     EDITION,
 )
 
-BUILD = "ff7f55dddd2623bb"
+BUILD = "a0c7f6d1d6451783"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES
@@ -1303,11 +1304,8 @@ cdef object _decode_ready(object frames, Py_ssize_t count):
         return None
     end_1 = run.end
     run.end = run.at + size
-    if left(&run) < 6:
+    if not take(&run, b"\x05READY", 6):
         return None
-    if not same(run.at, b"\x05READY", 6):
-        return None
-    run.at += 6
     start = run.at
     if not _skip_loop_1(&run, 0):
         return None
@@ -1398,11 +1396,8 @@ cdef object _decode_subscribe(object frames, Py_ssize_t count):
         return None
     end_1 = run.end
     run.end = run.at + size
-    if left(&run) < 10:
+    if not take(&run, b"\x09SUBSCRIBE", 10):
         return None
-    if not same(run.at, b"\x09SUBSCRIBE", 10):
-        return None
-    run.at += 10
     if not split_rest(&run, 0, &piece):
         return None
     made._subscription = bytes_in(&piece)
@@ -1443,11 +1438,8 @@ cdef object _decode_cancel(object frames, Py_ssize_t count):
         return None
     end_1 = run.end
     run.end = run.at + size
-    if left(&run) < 7:
+    if not take(&run, b"\x06CANCEL", 7):
         return None
-    if not same(run.at, b"\x06CANCEL", 7):
-        return None
-    run.at += 7
     if not split_rest(&run, 0, &piece):
         return None
     made._subscription = bytes_in(&piece)
@@ -1488,11 +1480,8 @@ cdef object _decode_join(object frames, Py_ssize_t count):
         return None
     end_1 = run.end
     run.end = run.at + size
-    if left(&run) < 5:
+    if not take(&run, b"\x04JOIN", 5):
         return None
-    if not same(run.at, b"\x04JOIN", 5):
-        return None
-    run.at += 5
     if not split_rest(&run, 0, &piece):
         return None
     made._group = text_in(&piece)
@@ -1535,11 +1524,8 @@ cdef object _decode_leave(object frames, Py_ssize_t count):
         return None
     end_1 = run.end
     run.end = run.at + size
-    if left(&run) < 6:
+    if not take(&run, b"\x05LEAVE", 6):
         return None
-    if not same(run.at, b"\x05LEAVE", 6):
-        return None
-    run.at += 6
     if not split_rest(&run, 0, &piece):
         return None
     made._group = text_in(&piece)
@@ -1630,11 +1616,8 @@ cdef object _decode_pong(object frames, Py_ssize_t count):
         return None
     end_1 = run.end
     run.end = run.at + size
-    if left(&run) < 5:
+    if not take(&run, b"\x04PONG", 5):
         return None
-    if not same(run.at, b"\x04PONG", 5):
-        return None
-    run.at += 5
     if not split_rest(&run, 0, &piece):
         return None
     if left(&piece) > 16:

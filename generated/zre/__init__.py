@@ -19,7 +19,7 @@ from specwire.generated.errors import DecodeError, EncodeError, Violation
 
 from .codec import EDITION
 
-if TYPE_CHECKING or not is_native(__name__, "3de23fc4839da720"):
+if TYPE_CHECKING or not is_native(__name__, "b132d3824bac8c35"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

@@ -66,7 +66,7 @@ from .codec import (
     EDITION,
 )
 
-BUILD = "3de23fc4839da720"
+BUILD = "b132d3824bac8c35"
 """Digest of the source; the package uses a compiled codec only if its digest is the same."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES

@@ -58,6 +58,11 @@ def constant_octets(body: Body) -> bytes | None:
     return b"".join(expected) if len(expected) == len(ops) else None
 
 
+def is_folded(body: Body) -> bool:
+    """Return whether a constant of a body can have letters of either case."""
+    return any(isinstance(op, Expect) and op.folded for op in operations(body))
+
+
 def annotation_of(op: Op, slot: str = "") -> str:
     """Return the Python type of the value of an operation; of several values, that in `slot`."""
     match op:

@@ -122,9 +122,13 @@ class Reader(Statements, plan.Visitor):
     def fixed(self, op: plan.Fixed) -> None:
         if not op.octets:
             return
+        inside = merged(op.body)
+        if len(inside) == 1 and isinstance(constant := inside[0], plan.Expect) and not constant.folded:
+            self.refuse_if(f"not take({self.run}, {literal(constant.octets)}, {op.octets})")
+            return
         self.refuse_if(f"left({self.run}) < {op.octets}")
         self._offset = 0
-        for inner in merged(op.body):
+        for inner in inside:
             self.operation(inner)
             self._offset += fixed_octets(inner) or 0
         self._offset = None

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 
-from specwire.generator.emit.bodies import Whole, constant_octets, first_slot, flags_slot, whole_value
+from specwire.generator.emit.bodies import (
+    Whole,
+    constant_octets,
+    first_slot,
+    flags_slot,
+    is_folded,
+    whole_value,
+)
 from specwire.generator.emit.native_decoding import Reader
 from specwire.generator.emit.native_encoding import Encoder
 from specwire.generator.emit.native_names import Functions, literal, message_members
@@ -133,11 +141,27 @@ class _MessageReader(Reader):
 
     def frame(self, index: str, body: plan.Body | None) -> None:
         """Take a frame into the variable ``frame``, and its content."""
+        if body is not None and self._simple(index, body):
+            return
         frame = self.local("frame", "bytes")
         self.add(f"{frame} = frame_at(frames, {index})")
         self.refuse_if(f"{frame} is None")
         if body is not None:
             self.content(body)
+
+    def _simple(self, index: str, body: plan.Body) -> bool:
+        """Take a frame that is constant, a text or octets of any number; return False for any other."""
+        octets, op = constant_octets(body), whole_value(body)
+        if octets is not None and not is_folded(body):
+            self.refuse_if(f"not constant_at(frames, {index}, {literal(octets)}, {len(octets)})")
+            return True
+        if isinstance(op, plan.TakeText):
+            self.take(op.slot, f"text_at(frames, {index}, {op.terminated})")
+            return True
+        if isinstance(op, plan.TakeOctets) and not op.minimum and op.maximum is None:
+            self.take(op.slot, f"frame_at(frames, {index})")
+            return True
+        return False
 
     def content(self, body: plan.Body) -> None:
         """Read the octets of the variable ``frame``."""
@@ -178,9 +202,10 @@ class _MessageEncoder(Encoder):
             self.frame(parts[0].body)
             self.add(f"{made} = [frame]")
         else:
-            self.add(f"{made} = []")
+            first = list(takewhile(lambda octets: octets is not None, constant))
+            self.add(f"{made} = [{', '.join(literal(octets) for octets in first if octets is not None)}]")
             before = ""
-            for part in parts:
+            for part in parts[len(first) :]:
                 before = self._part(part, before)
 
     def _exclusive(self, parts: Sequence[plan.Part]) -> None:
@@ -227,10 +252,16 @@ class _MessageEncoder(Encoder):
         if isinstance(part, plan.ManyFrames):
             self._append_many(part)
             return
-        octets = _constant(part)
-        if octets is None:
+        octets, op = _constant(part), whole_value(part.body)
+        if octets is not None:
+            self.add(f"made.append({literal(octets)})")
+        elif isinstance(op, plan.TakeText):
+            self.refuse_if(f"not append_text(made, {self.value(op.slot)}, {op.terminated})")
+        elif isinstance(op, plan.TakeOctets) and not op.minimum and op.maximum is None:
+            self.refuse_if(f"not append_octets(made, {self.value(op.slot)})")
+        else:
             self.frame(part.body)
-        self.add(f"made.append({'frame' if octets is None else literal(octets)})")
+            self.add("made.append(frame)")
 
     def _append_many(self, part: plan.ManyFrames) -> None:
         value, item = f"self._{part.slot}", self.local("item", "object")

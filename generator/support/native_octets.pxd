@@ -185,3 +185,20 @@ cdef inline bytes frame_of_terminated(object text):
     cdef Py_ssize_t octets
     cdef const uint8_t* at = utf8_of(text, &octets)
     return None if at == NULL or (octets and memchr(at, 0, octets) != NULL) else bytes_of(at, octets)
+
+
+cdef inline bint append_text(list made, object text, bint terminated):
+    """Append a text as a frame; return False if it cannot be encoded, or if a `terminated` one contains NUL."""
+    cdef bytes frame = frame_of_terminated(text) if terminated else frame_of_text(text)
+    if frame is None:
+        return False
+    made.append(frame)
+    return True
+
+
+cdef inline bint append_octets(list made, object octets):
+    """Append `bytes` as a frame; return False for another type."""
+    if not PyBytes_CheckExact(octets):
+        return False
+    made.append(octets)
+    return True

@@ -11,7 +11,45 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memchr, memcpy
 
-from specwire.generated.native_octets cimport Run, bytes_of, find, is_utf8, left, octets_of, run_of, text_of
+from specwire.generated.native_octets cimport (
+    Run,
+    bytes_of,
+    find,
+    frame_at,
+    frame_is,
+    is_utf8,
+    left,
+    octets_of,
+    run_of,
+    same,
+    text_of,
+)
+
+
+cdef inline bint constant_at(object frames, Py_ssize_t index, const char* octets, Py_ssize_t count):
+    """Return whether there is a frame with exactly these octets."""
+    cdef bytes frame = frame_at(frames, index)
+    return frame is not None and frame_is(frame, octets, count)
+
+
+cdef inline str text_at(object frames, Py_ssize_t index, bint terminated):
+    """Return the text that fills a frame, without the NUL that can end a `terminated` one.
+
+    None if there is no such frame or it is not a text.
+    """
+    cdef bytes frame = frame_at(frames, index)
+    if frame is None:
+        return None
+    cdef Run run = run_of(frame)
+    return None if terminated and not strip_nul(&run) else text_in(&run)
+
+
+cdef inline bint take(Run* run, const char* octets, Py_ssize_t count) noexcept nogil:
+    """Advance past these octets; return False if the run does not begin with them."""
+    if left(run) < count or not same(run.at, octets, count):
+        return False
+    run.at += count
+    return True
 
 
 cdef inline bint skip(Run* run, Py_ssize_t octets) noexcept nogil:
