@@ -40,6 +40,10 @@ SHOWN_BY_TESTS = {
     "W423",
     "W708",
     "W721",
+    "W722",
+    "W723",
+    "W724",
+    "W725",
 }
 """Codes whose input is large, is no grammar, or is a command's argument: tests that name them show them."""
 SENTENCES = {"E803": "writes what is no Python"}
