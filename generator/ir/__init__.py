@@ -13,6 +13,20 @@ end. A `RecordType` is a run inside another run; its fields or a `SizeType` in i
 open value (a `Length` or a count that is the rest) is the last of its run.
 """
 
+from specwire.generator.ir.payloads import (
+    AnyPayload,
+    ListPayload,
+    MapPayload,
+    NamedPayload,
+    Payload,
+    PayloadChoice,
+    PayloadKey,
+    PayloadObject,
+    Payloads,
+    PayloadType,
+    ScalarPayload,
+    UnionPayload,
+)
 from specwire.generator.ir.protocol import (
     IR_VERSION,
     Answer,
