@@ -208,5 +208,7 @@ def _digest(loaded: LoadedProfile) -> str:
     templates = resources.files("specwire.generator") / "templates"
     modules = (item for item in templates.iterdir() if item.name.endswith((".java.j2", ".py.j2", ".pyx.j2")))
     for template in sorted(modules, key=lambda item: item.name):
+        if template.name == "payloads.py.j2" and not loaded.profile.payload:
+            continue
         digest.update(template.name.encode() + template.read_bytes())
     return digest.hexdigest()

@@ -265,7 +265,7 @@ def _one_of(schemas: Sequence[Schema]) -> Schema:
 
 def _first_sentence(text: str) -> str:
     plain = _MARKUP.sub(lambda found: found["role"] or found["code"] or found["word"], text.strip())
-    return re.split(r"(?<=[.:])\s", plain, maxsplit=1)[0]
+    return re.split(r"(?<=[.:])(?<!e\.g\.)(?<!i\.e\.)\s", plain, maxsplit=1)[0].rstrip(":")
 
 
 def _with_services(

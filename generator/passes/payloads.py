@@ -53,20 +53,24 @@ def build_payloads(
 ) -> ir.Payloads:
     """Return the payloads of a profile, or of its base if it has none; report invalid ones."""
     reader = _Reader()
-    payloads = []
+    payloads, types = list[ir.Payload](), dict[str, ir.PayloadType]()
     level = defining_level(loaded)
     for number, table in enumerate(loaded.profile.payload):
         place = ("payload", number)
         schema = _read_schema(level, table, place, diagnostics)
         places = tuple(_places(table, messages))
         if not places:
-            text = f"no message {table.message or ''} has {table.by!r} and a field with JSON".replace("  ", " ")
+            text = f"no message {table.message or ''} has {table.by!r} and a field with JSON".replace(
+                "  ", " "
+            )
             help = "name `message`, `field` and `by` as the protocol has them"
-            diagnostics.error("E511", level.place(*place, "topic"), text, help)
+            diagnostics.warning("W425", level.place(*place, "topic"), text, help)
         if schema is None or not places:
             continue
         name = table.name or re.sub(r"\W+", "_", f"{table.topic}_{table.message or ''}").strip("_").lower()
-        payloads.append(ir.Payload(table.topic, table.by, places, reader.read(schema, name), name))
+        if table.json_schema not in types:
+            types[table.json_schema] = reader.read(schema, name)
+        payloads.append(ir.Payload(table.topic, table.by, places, types[table.json_schema], name))
     return ir.Payloads(tuple(payloads), tuple(reader.classes.values()))
 
 
