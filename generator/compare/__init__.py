@@ -81,7 +81,7 @@ a change that is judged *yes* moves no octet.
     more values inside each other than the reader allows                depends; fewer yes
     stream: other sizes no; magics and heads as tags; framing as a message
 
-    payload of a topic that one edition does not describe, or of another type   depends
+    payload that one edition does not describe; of another type         yes; depends: if the value has both
     key of a payload that the writer may omit and the reader requires   depends: if it is there
     key that the reader lacks                                           yes; depends, if it refuses others
     key of another type                                                 depends: if the value has both

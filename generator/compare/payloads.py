@@ -26,13 +26,13 @@ from specwire.generator.emit.payloads import type_text
 
 _READ = yes("the reader accepts the payload")
 _IGNORED = yes("the reader ignores the key")
-_UNREAD = depends("correct if the reader needs no payload of this topic")
+_UNDESCRIBED = yes("the messages are the same; one edition does not describe the payload")
 _OTHERWISE = depends("correct if the value has both types")
 _MISSING = depends("correct if the key is there")
 _REFUSED = depends("correct if the key is not there")
-_COLUMN = TableJudgement(Effect.COLUMN, "a column of payloads, null in old rows")
-_KEPT = TableJudgement(Effect.APPEND, "columns of payloads stay as they are")
-_RETYPED = TableJudgement(Effect.REWRITE, "a column of payloads changes its type")
+_COLUMN = TableJudgement(Effect.COLUMN, "with --payloads, a column that is null in old rows")
+_KEPT = TableJudgement(Effect.APPEND, "with --payloads, the column stays")
+_RETYPED = TableJudgement(Effect.REWRITE, "with --payloads, a column changes its type")
 
 _Classes = Mapping[str, ir.PayloadObject | ir.PayloadChoice]
 
@@ -59,7 +59,7 @@ def _payload(label: str, old: ir.Payload | None, new: ir.Payload | None) -> Iter
     texts = each(lambda one: type_text(one.type), old, new)
     if old is None or new is None:
         tables = _COLUMN if old is None else _KEPT
-        yield change(group, "payload", label, texts, (_UNREAD, _UNREAD), tables)
+        yield change(group, "payload", label, texts, (_UNDESCRIBED, _UNDESCRIBED), tables)
     elif old.type != new.type:
         yield change(group, "payload", label, texts, (_OTHERWISE, _OTHERWISE), _RETYPED, "retyped")
 
