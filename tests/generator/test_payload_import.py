@@ -118,7 +118,7 @@ def run_import(folder: Path, text: str, name: str = "disk.rst", **options: Any) 
 
 def schema_of(imported: Imported, name: str) -> dict[str, Any]:
     (text,) = [one.text for one in imported.payloads if one.table.json_schema == f"payloads/{name}.json"]
-    schema = json.loads(text)
+    schema: dict[str, Any] = json.loads(text)
     assert schema.pop("$comment") == "Written by `specwire import` from disk.rst."
     return schema
 
