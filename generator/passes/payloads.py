@@ -67,7 +67,7 @@ def build_payloads(
             diagnostics.warning("W425", level.place(*place, "topic"), text, help)
         if schema is None or not places:
             continue
-        name = table.name or re.sub(r"\W+", "_", f"{table.topic}_{table.message or ''}").strip("_").lower()
+        name = table.name or re.sub(r"\W+", "_", table.topic).strip("_").lower()
         if table.json_schema not in types:
             types[table.json_schema] = reader.read(schema, name)
         payloads.append(ir.Payload(table.topic, table.by, places, types[table.json_schema], name))

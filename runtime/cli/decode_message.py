@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from enum import IntEnum
 from math import isfinite
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from specwire.generated.payloads import PayloadReading
 from specwire.runtime.cli.console import new_table, output
 from specwire.runtime.log.text import show
+
+if TYPE_CHECKING:
+    from specwire.generated.payloads import PayloadReading
 
 SHOWN_OCTETS = 48
 
