@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from specwire.generator import ir
-from specwire.generator.emit.python import sentence
+from specwire.generator.emit.python import paragraph, sentence
 from specwire.generator.emit.write import header, render
 from specwire.generator.ir.names import attribute
 
@@ -68,6 +68,7 @@ def emit(protocol: ir.Protocol) -> str:
     about = "An optional key is None if it is not there, and is not written then."
     return render(
         "payloads.py.j2",
+        paragraph=paragraph,
         header=header(protocol, f"{protocol.edition}: payloads of messages.", about),
         typing=[name for name in _IMPORTS if name in words],
         msgspec=[name for name in ("Meta", "Struct", "field") if name in words | {"Struct"}],

@@ -12,7 +12,8 @@
     ``$ref`` to ``#/...``                         the type there
     anything else                                 any value
 
-The types allow every payload that the schema allows, and may allow more.
+The types allow every payload that the schema allows, and may allow more. The only exception is an
+integer with a decimal point, such as ``2.0``.
 """
 
 from __future__ import annotations
@@ -22,12 +23,18 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
+import msgspec
+
 from specwire.generator import ir
 from specwire.generator.diagnostics import Diagnostics
 from specwire.generator.profile.tables import LoadedProfile, PayloadTable
 
 MAX_DEPTH = 32
-"""Levels of a schema that are read."""
+"""Levels of types that are read; deeper ones are any value."""
+MAX_TYPES = 10_000
+"""Types that are read of one profile; references can lead to many more."""
+MAX_NESTING = 100
+"""Levels of JSON in a schema."""
 MAX_OCTETS = 4 << 20
 """Octets of a schema that are read."""
 
@@ -43,7 +50,25 @@ _LIMITS = (
     "maxItems",
 )
 _KINDS = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean"}
-_RESERVED = frozenset({"Annotated", "Any", "Literal", "Meta", "Payload", "PAYLOADS", "Struct", "Path"})
+_RESERVED = frozenset(
+    {
+        "Annotated",
+        "Any",
+        "False",
+        "Literal",
+        "Meta",
+        "None",
+        "PAYLOADS",
+        "Payload",
+        "PayloadReading",
+        "Struct",
+        "True",
+        "TypeAlias",
+    }
+)
+"""Names that the module of payloads uses itself."""
+_UNFIT = re.compile(r"[\x00-\x1f\x7f\"\\]")
+"""Characters of a key that the classes cannot have."""
 
 Schema = Mapping[str, Any]
 
@@ -85,13 +110,16 @@ def _read_schema(
 ) -> Schema | None:
     path = level.folder / table.json_schema
     try:
-        with path.open("rb") as stream:
-            schema = json.loads(stream.read(MAX_OCTETS))
+        schema = json.loads(path.read_bytes())
     except FileNotFoundError:
         return None  # reported when the profile was read
     except (OSError, ValueError, RecursionError) as error:
         message = f"{table.json_schema!r} is not JSON: {error}"
         diagnostics.error("E510", level.place(*place, "json-schema"), message, "give a JSON Schema")
+        return None
+    if _is_too_deep(schema):
+        message = f"{table.json_schema!r} has more than {MAX_NESTING} levels"
+        diagnostics.error("E510", level.place(*place, "json-schema"), message, "use $ref and $defs")
         return None
     if not isinstance(schema, dict):
         message = f"{table.json_schema!r} is not a JSON Schema"
@@ -118,6 +146,8 @@ class _Reader:
         self._sources: dict[str, str] = {}
         """The schema of each class name in use."""
         self._root: Schema = {}
+        self._types = 0
+        """Types that were read so far."""
 
     def read(self, schema: Schema, name: str) -> ir.PayloadType:
         """Return the type of a payload called `name`."""
@@ -125,7 +155,8 @@ class _Reader:
         return self._type(schema, _camel(name), 0)
 
     def _type(self, schema: Any, name: str, depth: int) -> ir.PayloadType:
-        if depth > MAX_DEPTH or not isinstance(schema, Mapping):
+        self._types += 1
+        if depth > MAX_DEPTH or self._types > MAX_TYPES or not isinstance(schema, Mapping):
             return ir.AnyPayload()
         if isinstance(schema.get("$ref"), str):
             short = schema["$ref"].rpartition("/")[2]
@@ -154,8 +185,11 @@ class _Reader:
         others = schema.get("additionalProperties")
         properties = schema.get("properties")
         if isinstance(properties, Mapping) and properties:
-            is_open = others is True or isinstance(others, Mapping) or "patternProperties" in schema
-            return ir.MapPayload(ir.AnyPayload()) if is_open else self._object(schema, name, depth, None)
+            return (
+                self._object(schema, name, depth, None)
+                if _is_plain(schema)
+                else ir.MapPayload(ir.AnyPayload())
+            )
         is_map = isinstance(others, Mapping) and "patternProperties" not in schema
         return ir.MapPayload(self._type(others, name, depth + 1) if is_map else ir.AnyPayload())
 
@@ -241,9 +275,27 @@ def _tag_key(options: Sequence[Any]) -> str | None:
         return None
     for key in options[0]["properties"]:
         values = [_constant(one, key) for one in options]
-        if all(isinstance(value, str) for value in values) and len(set(values)) == len(values):
+        fit = all(isinstance(value, str) and _is_fit(value) for value in values)
+        if fit and len(set(values)) == len(values) and all(_is_plain(one) for one in options):
             return cast(str, key)
     return None
+
+
+def _is_plain(schema: Schema) -> bool:
+    """Return whether a class can have all keys of an object."""
+    open_to = schema.get("additionalProperties")
+    is_open = open_to is True or isinstance(open_to, Mapping) or "patternProperties" in schema
+    return not is_open and all(map(_is_fit, schema["properties"]))
+
+
+def _is_fit(text: str) -> bool:
+    """Return whether a class can have a key, or a tag, with this name."""
+    return text != "" and not _UNFIT.search(text) and _is_unicode(text)
+
+
+def _is_unicode(text: str) -> bool:
+    """Return whether a text has no half of a character, as JSON can write it."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _constant(schema: Schema, key: str) -> Any:
@@ -256,9 +308,10 @@ def _literal(values: list[Any]) -> ir.PayloadType:
     null, values = None in values, [value for value in values if value is not None]
     kinds = {type(value) for value in values}
     if kinds == {str}:
-        scalar = ir.ScalarPayload("string", tuple(values))
+        scalar = ir.ScalarPayload("string", tuple(values) if all(map(_is_unicode, values)) else ())
     elif kinds == {int}:
-        scalar = ir.ScalarPayload("integer", tuple(values))
+        is_short = all(-(2**63) <= value < 2**63 for value in values)
+        scalar = ir.ScalarPayload("integer", tuple(values) if is_short else ())
     elif kinds == {bool}:
         scalar = ir.ScalarPayload("boolean")
     else:
@@ -271,7 +324,17 @@ def _union(types: Sequence[ir.PayloadType], *, null: bool) -> ir.PayloadType:
     kinds = [_json_kind(type) for type in types]
     if not types or "any" in kinds or len(set(kinds)) < len(kinds):
         return ir.AnyPayload()
-    return types[0] if len(types) == 1 and not null else ir.UnionPayload(tuple(types), null=null)
+    if len(types) == 1:
+        return ir.UnionPayload(tuple(types), null=True) if null else types[0]
+    return ir.UnionPayload(tuple(map(_without_pattern, types)), null=null)
+
+
+def _without_pattern(type: ir.PayloadType) -> ir.PayloadType:
+    """Return a type without a pattern: msgspec 0.22 crashes on one beside a list or a dictionary."""
+    if not isinstance(type, ir.ScalarPayload):
+        return type
+    limits = tuple(limit for limit in type.limits if limit[0] != "pattern")
+    return msgspec.structs.replace(type, limits=limits)
 
 
 def _json_kind(type: ir.PayloadType) -> str:
@@ -286,13 +349,21 @@ def _json_kind(type: ir.PayloadType) -> str:
 
 
 def _limits(schema: Schema) -> tuple[tuple[str, int | float | str], ...]:
-    return tuple((key, schema[key]) for key in _LIMITS if _is_limit(key, schema.get(key)))
+    found = {key: schema[key] for key in _LIMITS if _is_limit(key, schema.get(key), schema.get("type"))}
+    for bound in ("Minimum", "Maximum"):
+        if f"exclusive{bound}" in found:  # a class has one of the two
+            found.pop(bound.lower(), None)
+    return tuple(found.items())
 
 
-def _is_limit(key: str, value: Any) -> bool:
+def _is_limit(key: str, value: Any, kind: Any) -> bool:
     if key == "pattern":
-        return isinstance(value, str) and _is_expression(value)
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**63
+        return isinstance(value, str) and _is_unicode(value) and _is_expression(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 2**63:
+        return False
+    if key in ("minLength", "maxLength", "minItems", "maxItems"):
+        return isinstance(value, int) and value >= 0
+    return isinstance(value, int) or kind == "number"
 
 
 def _is_expression(text: str) -> bool:
@@ -311,4 +382,16 @@ def _camel(name: str) -> str:
 
 def _doc(schema: Any) -> str:
     text = schema.get("description") if isinstance(schema, Mapping) else None
-    return " ".join(text.split()) if isinstance(text, str) else ""
+    if not isinstance(text, str):
+        return ""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def _is_too_deep(schema: Any) -> bool:
+    level = [schema]
+    for _ in range(MAX_NESTING):
+        lists = (list(one.values()) if isinstance(one, dict) else one for one in level)
+        level = [inner for one in lists for inner in one if isinstance(inner, dict | list)]
+        if not level:
+            return False
+    return True
