@@ -96,7 +96,7 @@ def schemas(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )
 
 
-SCHEMAS = st.recursive(st.just({}), schemas, max_leaves=5)
+SCHEMAS: st.SearchStrategy[Any] = st.recursive(st.just({}), schemas, max_leaves=5)
 
 
 @settings(max_examples=60, deadline=None)

@@ -72,7 +72,10 @@ def test_payloads_of_the_flux_profile_are_columns() -> None:
     exec_request = flux.Request(topic="rexec.exec", payload=b'{"cmd":{"cmdline":["ls"]},"flags":3}\0')
     started = flux.Response(topic="rexec.exec", payload=b'{"type":"started","pid":7}\0')
     batch = with_payloads(decoded(exec_request, started), tuple(payloads.values()))
-    request, response = (batch[f"_payload_rexec_exec_{name}"].to_pylist() for name in ("request", "response"))
+    rows: list[list[Any]] = [
+        batch[f"_payload_rexec_exec_{name}"].to_pylist() for name in ("request", "response")
+    ]
+    request, response = rows
     assert (request[0]["cmd"]["cmdline"], request[0]["flags"], request[1]) == (["ls"], 3, None)
     assert (response[0], response[1]["type"], response[1]["pid"]) == (None, "started", 7)
 
