@@ -44,6 +44,7 @@ from specwire.generator.passes.layout import MessageReader
 from specwire.generator.passes.layouts import ChoiceLayout, FieldsLayout, ValueLayout
 from specwire.generator.passes.nesting import check_nesting
 from specwire.generator.passes.options import is_settled
+from specwire.generator.passes.payloads import build_payloads, defining_level
 from specwire.generator.passes.presence import name_announced, read_flags
 from specwire.generator.passes.reading import Silent
 from specwire.generator.passes.resolve import resolve_names
@@ -127,6 +128,7 @@ def _build(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnostics) ->
     unexpected = tuple(
         (role, names.reply(reply, replies, "unexpected", role)) for role, reply in profile.unexpected.items()
     )
+    payloads = build_payloads(loaded, messages, diagnostics)
     diagnostics.raise_errors()
     selectors, tagged = find_tags(messages, diagnostics, loaded.place("name"))
     protocol = ir.Protocol(
@@ -151,6 +153,7 @@ def _build(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnostics) ->
         stream=find_stream(loaded, tagged, diagnostics),
         folded=is_folded(tagged),
         max_depth=profile.max_depth if reader.enclosed else 0,
+        payloads=payloads,
     )
     diagnostics.raise_errors()
     return protocol
@@ -193,14 +196,19 @@ def _answers(answers: Sequence[ir.Answer], replies: Mapping[str, str], names: Na
 
 
 def _digest(loaded: LoadedProfile) -> str:
-    """Return the SHA-256 of all inputs of a package: grammars, profiles, templates, IR version."""
+    """Return the SHA-256 of all inputs of a package: grammars, profiles, schemas, templates, IR version."""
     digest = hashlib.sha256(f"IR {ir.IR_VERSION}\n".encode())
     for level in loaded.levels:
         grammar = level.folder / GRAMMAR
         digest.update(grammar.read_bytes() if grammar.exists() else b"")
         digest.update(level.source.text.encode())
+    for table in loaded.profile.payload:
+        schema = defining_level(loaded).folder / table.json_schema
+        digest.update(schema.read_bytes() if schema.is_file() else b"")
     templates = resources.files("specwire.generator") / "templates"
     modules = (item for item in templates.iterdir() if item.name.endswith((".java.j2", ".py.j2", ".pyx.j2")))
     for template in sorted(modules, key=lambda item: item.name):
+        if template.name == "payloads.py.j2" and not loaded.profile.payload:
+            continue
         digest.update(template.name.encode() + template.read_bytes())
     return digest.hexdigest()

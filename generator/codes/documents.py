@@ -109,4 +109,26 @@ DOCUMENTS = (
         "A document that is not UTF-8",
         "The document is read as UTF-16 or as Windows-1252, which includes Latin-1.",
     ),
+    Code(
+        "W722",
+        "A payload of unknown messages",
+        "The document describes a payload, but not the topic, the direction or the message that has it. "
+        "Without a topic, the payload is skipped.",
+    ),
+    Code(
+        "W723",
+        "A key of unknown type",
+        "The document states no type for a key of a payload, or one that JSON does not have. The schema "
+        "allows any value.",
+    ),
+    Code(
+        "W724",
+        "A key without a name",
+        "The description of a key has another entry, with a type but without a name. It is skipped.",
+    ),
+    Code(
+        "W725",
+        "A payload that the document no longer describes",
+        "The profile has a payload from an earlier edition of the document. It is kept.",
+    ),
 )

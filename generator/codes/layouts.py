@@ -381,4 +381,10 @@ LAYOUTS = (
         "The message, or a rule that it uses, has a fault. With `--partial`, the sound messages are "
         "generated without it.",
     ),
+    Code(
+        "W425",
+        "A payload that no message has",
+        "The [[payload]] table names a message or a field that the protocol lacks, or no field of its "
+        "messages has JSON. The payload is omitted.",
+    ),
 )

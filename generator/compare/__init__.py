@@ -81,6 +81,11 @@ a change that is judged *yes* moves no octet.
     more values inside each other than the reader allows                depends; fewer yes
     stream: other sizes no; magics and heads as tags; framing as a message
 
+    payload that one edition does not describe; of another type         yes; depends: if the value has both
+    key of a payload that the writer may omit and the reader requires   depends: if it is there
+    key that the reader lacks                                           yes; depends, if it refuses others
+    key of another type                                                 depends: if the value has both
+
 For tables, the columns of both editions decide. A column with the same name and type is safe to
 append to. A column that only the new edition has is a new column, and so is a renamed field,
 because columns are matched by name. Another type requires a rewrite, and so does the same number
@@ -96,6 +101,7 @@ from specwire.generator.compare.context import Context
 from specwire.generator.compare.conversations import dialog_changes
 from specwire.generator.compare.messages import message_changes
 from specwire.generator.compare.numbers import number_changes
+from specwire.generator.compare.payloads import payload_changes
 
 
 def compare(old: ir.Protocol, new: ir.Protocol) -> Comparison:
@@ -106,5 +112,6 @@ def compare(old: ir.Protocol, new: ir.Protocol) -> Comparison:
         *number_changes(context),
         *dialog_changes(context),
         *agreement_changes(context),
+        *payload_changes(context),
     )
     return Comparison(edition_of(old), edition_of(new), changes)

@@ -60,6 +60,8 @@ Subject = Literal[
     "timer",
     "answer",
     "stream",
+    "payload",
+    "key",
 ]
 Kind = Literal[
     "added",

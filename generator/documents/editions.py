@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,6 +13,7 @@ from tempfile import TemporaryDirectory
 from specwire.generator.abnf.sources import GRAMMAR
 from specwire.generator.diagnostics import SpecError
 from specwire.generator.documents.importing import Imported, import_document
+from specwire.generator.documents.payload_files import FOLDER
 from specwire.generator.documents.profile_text import without_errata
 from specwire.generator.documents.store import write_imported
 from specwire.generator.pipeline import Compilation, compile_protocol
@@ -54,7 +56,9 @@ def imported_beside(imported: Imported, protocol: str, folder: Path | None) -> I
             if sibling.is_dir() and sibling.name != protocol:
                 Path(scratch, sibling.name).symlink_to(sibling, target_is_directory=True)
         for file in folder.resolve().iterdir() if folder and folder.is_dir() else ():
-            if file.name not in (GRAMMAR, PROFILE):  # such as the JSON Schema of a payload
+            if file.name == FOLDER and file.is_dir():
+                shutil.copytree(file, place / FOLDER)  # the import may replace schemas in it
+            elif file.name != PROFILE and (file.name != GRAMMAR or not imported.grammar_text):
                 (place / file.name).symlink_to(file)
         write_imported(without_stale_errata(imported), place)
         yield place

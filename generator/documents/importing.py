@@ -22,6 +22,8 @@ outdated errata are reported.
     W721  an encoding other than UTF-8
     W720  a definition that is assumed for a name
     W719  prose about frames, numbers or letters that the grammar does not show
+    W722  a payload of unknown messages              W723  a key of a payload without a known type
+    W724  a key without a name                       W725  a payload that the document has no longer
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from pathlib import Path
 
 from specwire.generator.abnf.lines import read_grammar
 from specwire.generator.abnf.parser import parse_grammar
-from specwire.generator.abnf.sources import DEFINED, GRAMMAR, read_published
+from specwire.generator.abnf.sources import DEFINED, GRAMMAR, read_published, read_rules
 from specwire.generator.abnf.syntax import Rulelist
 from specwire.generator.diagnostics import Diagnostic, Diagnostics, Severity, Source, Span
 from specwire.generator.documents.blocks import Block, cut_blocks, whole_grammar
@@ -46,11 +48,18 @@ from specwire.generator.documents.conversion import Converted, convert
 from specwire.generator.documents.facts import Facts, clean, read_facts
 from specwire.generator.documents.joining import GrammarText, join_blocks
 from specwire.generator.documents.messages import forgotten_messages
+from specwire.generator.documents.payload_files import (
+    PayloadFile,
+    PayloadOptions,
+    add_tables,
+    read_payloads,
+    report_gone,
+)
 from specwire.generator.documents.profile_text import Proposals, edit_edition, edit_source, new_profile
 from specwire.generator.documents.prose import find_statements, fixed_values
 from specwire.generator.documents.reading import check_size, read_document, read_octets
 from specwire.generator.documents.repairs import octet_rules, propose_errata
-from specwire.generator.ir.names import fold
+from specwire.generator.ir.names import class_name, fold
 from specwire.generator.profile.reader import NAME, PROFILE, load_profile
 from specwire.generator.profile.tables import Erratum, LoadedProfile, Profile, SourceDocument
 
@@ -65,6 +74,7 @@ class Imported:
     """The contents of the two files of the folder, and the findings about the document."""
 
     grammar_text: str
+    """Empty if the document has no grammar, but payloads of a protocol in the folder."""
     profile_text: str
     diagnostics: tuple[Diagnostic, ...]
     facts: Facts
@@ -83,6 +93,8 @@ class Imported:
     """The numbers, from 0, of outdated errata in an existing profile."""
     edition_was: str | None
     """The edition of the existing profile, if it changes."""
+    payloads: tuple[PayloadFile, ...] = ()
+    """The payloads that the document describes."""
 
 
 def import_document(
@@ -93,14 +105,18 @@ def import_document(
     shown: str = "",
     comments: bool = True,
     edition: str | None = None,
+    payload_options: PayloadOptions | None = None,
 ) -> Imported:
     """Return the contents of the folder of `protocol` for the document at `path`.
+
+    A document that describes payloads, but has no grammar, adds them to an existing folder.
 
     Args:
         folder: the protocol's folder, which need not exist.
         shown: the folder as diagnostics print it.
         comments: whether the grammar keeps the document's comments.
         edition: the name of the edition; None for the one that the document states.
+        payload_options: what is known about the payloads besides.
 
     Raises:
         SpecError: the document has no grammar, or one that cannot be read, or the profile has an error.
@@ -110,9 +126,16 @@ def import_document(
     octets = read_octets(path)
     source = read_document(path, octets, diagnostics)
     _check_protocol(protocol, source, diagnostics)
-    draft = _draft(source, protocol, diagnostics, comments=comments, edition=edition)
     shown = shown or protocol
     loaded = _existing(folder, shown)
+    options = payload_options or PayloadOptions(comments=comments)
+    classes = _rule_classes(loaded, shown)
+    payloads = read_payloads(path, source, classes, options, diagnostics)
+    if loaded:
+        report_gone(path, payloads, loaded, diagnostics)
+    if payloads and not _blocks(source):
+        return _payloads_alone(source, loaded, payloads, diagnostics)
+    draft = _draft(source, protocol, diagnostics, comments=comments, edition=edition)
     old = _published(folder, shown)
     written = Source(f"{shown}/{GRAMMAR}", draft.text.text)
     found = Diagnostics()
@@ -160,9 +183,10 @@ def import_document(
         if is_other and loaded.profile.edition != draft.facts.edition:
             edition_was = loaded.profile.edition
             profile_text = edit_edition(profile_text, draft.facts.edition)
+    known = loaded.profile.payload if loaded else ()
     return Imported(
         grammar_text=written.text,
-        profile_text=profile_text,
+        profile_text=add_tables(profile_text, payloads, known),
         diagnostics=tuple(diagnostics),
         facts=draft.facts,
         blocks=draft.blocks,
@@ -173,7 +197,50 @@ def import_document(
         errata=errata,
         stale=_stale(loaded, tuple(found)),
         edition_was=edition_was,
+        payloads=payloads,
     )
+
+
+def _payloads_alone(
+    source: Source,
+    loaded: LoadedProfile | None,
+    payloads: tuple[PayloadFile, ...],
+    diagnostics: Diagnostics,
+) -> Imported:
+    """Return an import that adds payloads to a profile and changes nothing else.
+
+    Raises:
+        SpecError: there is no profile.
+    """
+    if loaded is None:
+        message = "the document describes payloads, but not the messages that have them"
+        help = "import the document with the grammar first, then this one into the same folder"
+        diagnostics.error("E702", Span(Source(source.path, ""), 1, 1, 1, 2), message, help)
+    diagnostics.raise_errors()
+    assert loaded is not None
+    return Imported(
+        grammar_text="",
+        profile_text=add_tables(loaded.source.text, payloads, loaded.profile.payload),
+        diagnostics=tuple(diagnostics),
+        facts=read_facts(source.text.split("\n"), (), loaded.profile.name),
+        blocks=(),
+        rules=0,
+        changes=(),
+        is_new=False,
+        text=GrammarText(),
+        errata=(),
+        stale=(),
+        edition_was=None,
+        payloads=payloads,
+    )
+
+
+def _rule_classes(loaded: LoadedProfile | None, shown: str) -> set[str] | None:
+    """Return the class names that the rules of a folder may have; None if there is no profile."""
+    if loaded is None:
+        return None
+    rulelists = read_rules(loaded, Diagnostics(), shown=shown)
+    return {class_name(rule.name) for rulelist in rulelists for rule in rulelist.rules}
 
 
 def document_facts(path: Path) -> Facts:

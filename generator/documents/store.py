@@ -1,4 +1,4 @@
-"""Writing of an imported protocol to its folder: both files or none.
+"""Writing of an imported protocol to its folder: all files or none.
 
 A new folder is written under a temporary name and then renamed. In an existing folder, a full disk
 or another error leaves the old files intact.
@@ -17,7 +17,7 @@ from specwire.generator.profile.reader import PROFILE
 
 
 def write_imported(imported: Imported, folder: Path) -> list[Path]:
-    """Write the grammar and the profile to `folder`; return the files that changed.
+    """Write the grammar, the profile and the payloads to `folder`; return the files that changed.
 
     Raises:
         OSError: the folder cannot be written.
@@ -31,11 +31,11 @@ def write_imported(imported: Imported, folder: Path) -> list[Path]:
 
 
 def changed_files(imported: Imported, folder: Path) -> dict[Path, bytes]:
-    """Return the content of those of the two files in `folder` that the import changes."""
-    files = {
-        folder / GRAMMAR: imported.grammar_text.encode(),
-        folder / PROFILE: imported.profile_text.encode(),
-    }
+    """Return the content of those files in `folder` that the import changes."""
+    files = {folder / payload.table.json_schema: payload.text.encode() for payload in imported.payloads}
+    if imported.grammar_text:
+        files[folder / GRAMMAR] = imported.grammar_text.encode()
+    files[folder / PROFILE] = imported.profile_text.encode()
     return {path: octets for path, octets in files.items() if not _holds(path, octets)}
 
 
@@ -49,7 +49,9 @@ def _write_folder(folder: Path, files: dict[Path, bytes]) -> None:
     try:
         aside.mkdir()
         for path, octets in files.items():
-            (aside / path.name).write_bytes(octets)
+            place = aside / path.relative_to(folder)
+            place.parent.mkdir(exist_ok=True)
+            place.write_bytes(octets)
         aside.rename(folder)
     finally:
         shutil.rmtree(aside, ignore_errors=True)

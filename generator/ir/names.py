@@ -12,7 +12,7 @@ import keyword
 import re
 
 METHODS = frozenset({"encode", "replace", "to_dict", "wire_flags"})
-MODULES = frozenset({"codec", "columns", "constructs", "machine", "schema", "strategies"})
+MODULES = frozenset({"codec", "columns", "constructs", "machine", "payloads", "schema", "strategies"})
 PACKAGE_NAMES = frozenset(
     {
         "ACCELERATED",

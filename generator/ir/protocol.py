@@ -7,6 +7,7 @@ from typing import TypeAlias
 import msgspec
 
 from specwire.generator.ir.dialogs import Dialog
+from specwire.generator.ir.payloads import Payloads
 from specwire.generator.ir.types import Always, Field, Letter, Presence, Type
 
 IR_VERSION = 5
@@ -243,3 +244,5 @@ class Protocol(msgspec.Struct, frozen=True):
     heads are in lower case."""
     max_depth: int = 0
     """Maximum number of records that contain each other in a frame; 0 if no record contains itself."""
+    payloads: Payloads = Payloads()
+    """What the payloads of messages hold, as far as the profile says."""

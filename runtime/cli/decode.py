@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from specwire.runtime.cli.console import fail, meant, print_json
-from specwire.runtime.cli.decode_message import plain, show_message
+from specwire.runtime.cli.decode_message import payload_object, payload_of, plain, show_message
 from specwire.runtime.cli.packages import Grammars, Packages, complete_protocol, use_packages
 from specwire.runtime.packages import load_package, package_names
 from specwire.runtime.pcap.hexdump import Kind
@@ -83,6 +83,12 @@ def command(
     ] = None,
     until: Annotated[str | None, typer.Option(metavar="TIME", help="Only before this time.")] = None,
     errors: Annotated[bool, typer.Option("--errors", help="Only what could not be decoded.")] = False,
+    check_payloads: Annotated[
+        bool,
+        typer.Option(
+            "--check-payloads", help="Count a payload that does not fit its JSON Schema as an error."
+        ),
+    ] = False,
     limit: Annotated[
         int | None, typer.Option(min=1, help="End after this many messages.", show_default=False)
     ] = None,
@@ -124,10 +130,12 @@ def command(
         }
         for option in filter(of_sources.get, of_sources):
             fail(f"{option} is for files and folders; a message that is given by its frames is shown")
-        _decode_one(name, sources, strict=strict, sender=sender, json=json)
+        _decode_one(name, sources, strict=strict, sender=sender, check_payloads=check_payloads, json=json)
         return
     if strict:
         fail("--strict is for one message, given by its frames")
+    if check_payloads and out is not None:
+        fail("--check-payloads is for messages that are shown; --out writes them as they are")
     from specwire.runtime.cli.decode_run import Options, decode_sources
 
     options = Options(
@@ -140,6 +148,7 @@ def command(
         since=since,
         until=until,
         errors=errors,
+        check_payloads=check_payloads,
         limit=limit,
         follow=follow,
         details=details,
@@ -200,6 +209,7 @@ def _decode_one(
     *,
     strict: bool,
     sender: str | None,
+    check_payloads: bool,
     json: bool,
 ) -> None:
     package = load_package(protocol)
@@ -207,10 +217,13 @@ def _decode_one(
     from specwire.runtime.pcap.choosing import sender_argument
 
     message = package.decode(octets, strict=strict, **sender_argument(package, sender))
+    found = payload_of(package, message)
+    if check_payloads and found is not None and found.fault:
+        fail(found.fault)
     if json:
-        print_json(
-            {"protocol": protocol, "message": type(message).__name__, "fields": plain(message.to_dict())}
-        )
+        payload = {} if found is None else {"payload": payload_object(found)}
+        fields = plain(message.to_dict())
+        print_json({"protocol": protocol, "message": type(message).__name__, "fields": fields, **payload})
         return
     show_message(package, message, octets)
 

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from types import ModuleType
 from typing import Any
 
 from specwire.generated.errors import CodecError
+from specwire.generated.payloads import PayloadReading
 from specwire.runtime.cli.console import output
 from specwire.runtime.cli.decode_filter import peer_text
-from specwire.runtime.cli.decode_message import grammar_name, meaning, plain, preview
+from specwire.runtime.cli.decode_message import (
+    grammar_name,
+    meaning,
+    payload_object,
+    payload_of,
+    plain,
+    preview,
+)
 from specwire.runtime.log.text import show, show_json
 from specwire.runtime.pcap.rows import Row
 
@@ -90,8 +98,15 @@ class Lines:
 
     def _fields(self, row: Row) -> str:
         package = self._packages[str(row.protocol)]
-        pairs = ((name, value) for name, value in row.message.to_dict().items() if not _is_empty(value))
-        return " ".join(f"{grammar_name(name)}={self._value(package, name, value)}" for name, value in pairs)
+        pairs = {name: value for name, value in row.message.to_dict().items() if not _is_empty(value)}
+        found = payload_of(package, row.message)
+        texts = []
+        for name, value in pairs.items():
+            if found is not None and found.value is not None and name == found.field:
+                texts.append(_payload_text(found, {grammar_name(other) for other in pairs}))
+            else:
+                texts.append(f"{grammar_name(name)}={self._value(package, name, value)}")
+        return " ".join([*filter(None, texts), *([f"({found.fault})"] if found and found.fault else [])])
 
     def _value(self, package: ModuleType, name: str, value: Any) -> str:
         # Bits are told by their names, numbers that have a name by it.
@@ -99,15 +114,37 @@ class Lines:
         return called.partition(": ")[2].replace(" ", "|") or called or _short(value)
 
 
-class JsonLines:
-    """Prints rows as JSON, one object a line."""
+def _payload_text(found: PayloadReading, taken: Collection[str]) -> str:
+    """Return the keys of a payload; one that a field of the message has as well is ``payload.KEY``."""
+    field = grammar_name(found.field)
+    if not isinstance(found.value, dict):
+        return f"{field}={_short(found.value)}"
+    return " ".join(
+        f"{f'{field}.{key}' if key in taken else key}={_short(value)}" for key, value in found.value.items()
+    )
 
-    def __init__(self, *, at_once: bool) -> None:
+
+class JsonLines:
+    """Prints rows as JSON, one object a line.
+
+    Args:
+        packages: those whose messages may come, by name.
+        at_once: whether every line is to be seen when it is written.
+    """
+
+    def __init__(self, packages: Mapping[str, ModuleType], *, at_once: bool) -> None:
+        self._packages = packages
         self._at_once = at_once
 
     def show(self, row: Row) -> None:
         """Print one row."""
-        sys.stdout.write(show_json(json.dumps(row_object(row), ensure_ascii=False)) + "\n")
+        shown = row_object(row)
+        package = self._packages.get(str(row.protocol))
+        if package is not None and row.message is not None:
+            found = payload_of(package, row.message)
+            if found is not None:
+                shown["payload"] = payload_object(found)
+        sys.stdout.write(show_json(json.dumps(shown, ensure_ascii=False)) + "\n")
         if self._at_once:
             sys.stdout.flush()
 
@@ -140,7 +177,7 @@ def _short(value: Any) -> str:
             return preview(value, SHOWN_OCTETS)
         case dict():
             return "{" + " ".join(f"{name}={_short(item)}" for name, item in value.items()) + "}"
-        case tuple():
+        case tuple() | list():
             more = [f"... {len(value) - SHOWN_ITEMS} more"] if len(value) > SHOWN_ITEMS else []
             return "[" + ", ".join([*map(_item, value[:SHOWN_ITEMS]), *more]) + "]"
         case str() if len(value) > SHOWN_TEXT:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from enum import IntEnum
 from math import isfinite
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from specwire.runtime.cli.console import new_table, output
 from specwire.runtime.log.text import show
+
+if TYPE_CHECKING:
+    from specwire.generated.payloads import PayloadReading
 
 SHOWN_OCTETS = 48
 
@@ -39,8 +43,20 @@ def grammar_name(attribute: str) -> str:
     return attribute.rstrip("_")
 
 
+def payload_of(package: ModuleType, message: Any) -> PayloadReading | None:
+    """Return the payload of a message; None if its package does not describe it, or it is not JSON."""
+    payloads = getattr(package, "payloads", None)
+    return None if payloads is None else payloads.read(message)
+
+
+def payload_object(found: PayloadReading) -> dict[str, Any]:
+    """Return a payload as JSON; one that does not fit has a `fault`."""
+    fault = {"fault": found.fault} if found.fault else {}
+    return {"topic": found.topic, "field": grammar_name(found.field), "value": found.value, **fault}
+
+
 def show_message(package: ModuleType, message: Any, frames: Sequence[bytes]) -> None:
-    """Print a message with its frames."""
+    """Print a message with its frames, and its payload if the package describes it."""
     from rich.text import Text
 
     console = output()
@@ -59,6 +75,24 @@ def show_message(package: ModuleType, message: Any, frames: Sequence[bytes]) -> 
         lines = "\n".join(map(show, _value(shown).split("\n")))
         table.add_row(Text(grammar_name(name)), Text(lines), Text(meaning(package, name, shown)))
     console.print(table)
+    found = payload_of(package, message)
+    if found is not None:
+        _show_payload(found)
+
+
+def _show_payload(found: PayloadReading) -> None:
+    from rich.text import Text
+
+    keys = found.value if isinstance(found.value, dict) else {"": found.value}
+    if found.value is not None:
+        table = new_table(title=show(f"{found.field}: {found.topic}"), title_justify="left")
+        for head in ("key", "value"):
+            table.add_column(head, overflow="fold")
+        for key, value in keys.items():
+            table.add_row(Text(show(key)), Text(show(json.dumps(value, ensure_ascii=False))))
+        output().print(table)
+    if found.fault:
+        output().print(Text(show(found.fault), style="red"))
 
 
 def preview(octets: bytes, most: int = SHOWN_OCTETS) -> str:

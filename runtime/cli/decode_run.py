@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -12,13 +12,14 @@ import msgspec
 
 from specwire.runtime.cli.console import fail, messages, output
 from specwire.runtime.cli.decode_filter import Filter, message_names, read_time
+from specwire.runtime.cli.decode_message import payload_of
 from specwire.runtime.cli.decode_octets import STANDARD_INPUT
 from specwire.runtime.cli.decode_sinks import Shown, Sink, Written
 from specwire.runtime.cli.decode_sources import Readers, Sources
 from specwire.runtime.cli.decode_waiting import Waiting
 from specwire.runtime.log.text import show
 from specwire.runtime.packages import load_package, package_names
-from specwire.runtime.pcap.choosing import in_order
+from specwire.runtime.pcap.choosing import in_order, protocol_name
 from specwire.runtime.pcap.hexdump import Kind
 from specwire.runtime.pcap.rows import Row
 
@@ -38,6 +39,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     since: str | None
     until: str | None
     errors: bool
+    check_payloads: bool
     limit: int | None
     follow: bool
     details: bool
@@ -80,7 +82,9 @@ def decode_sources(sources: Sequence[str], options: Options) -> None:
         waiting.take_signals()
     # Who follows may stop before anything came, and what connections with other ports hold is not looked at.
     may_be_none = options.follow or options.port is not None
-    _run(sources, reading, asked, options.limit, sink, lasts=lasts, may_be_none=may_be_none)
+    packages = {protocol_name(one): one for one in [*readers.packages, *readers.by_port.values()]}
+    checked = packages if options.check_payloads else {}
+    _run(sources, reading, asked, options.limit, sink, checked, lasts=lasts, may_be_none=may_be_none)
 
 
 def _readers(named: Sequence[str]) -> Readers:
@@ -121,6 +125,7 @@ def _run(
     asked: Filter,
     limit: int | None,
     sink: Sink,
+    checked: Mapping[str, ModuleType],
     *,
     lasts: bool,
     may_be_none: bool,
@@ -128,7 +133,7 @@ def _run(
     """Give what is wanted to the sink, until the sources end, the limit is reached, or a signal ends it."""
     shown, seen = 0, _Seen()
     try:
-        for row in _wanted(sources, reading, asked, seen, lasts=lasts):
+        for row in _wanted(sources, reading, asked, seen, checked, lasts=lasts):
             if row is None:
                 sink.pause()
                 continue
@@ -149,7 +154,13 @@ def _run(
 
 
 def _wanted(
-    sources: Sequence[str], reading: Sources, asked: Filter, seen: _Seen, *, lasts: bool
+    sources: Sequence[str],
+    reading: Sources,
+    asked: Filter,
+    seen: _Seen,
+    checked: Mapping[str, ModuleType],
+    *,
+    lasts: bool,
 ) -> Iterator[Row | None]:
     """The rows that are wanted; a signal is the end of sources that last, and of the command elsewhere."""
 
@@ -160,10 +171,18 @@ def _wanted(
     try:
         for source in sources:
             for row in reading.read(source):
-                if row is None or is_wanted(row):
-                    yield row
+                found = row and _with_payload_fault(row, checked)
+                if found is None or is_wanted(found):
+                    yield found
     except KeyboardInterrupt:
         if not lasts:
             raise
         seen.is_interrupted = True
-    yield from filter(is_wanted, reading.end())
+    yield from filter(is_wanted, (_with_payload_fault(row, checked) for row in reading.end()))
+
+
+def _with_payload_fault(row: Row, checked: Mapping[str, ModuleType]) -> Row:
+    """Return a row with an error if its payload does not fit; `checked` are the packages to check with."""
+    package = checked.get(row.protocol or "")
+    found = payload_of(package, row.message) if package and row.message is not None else None
+    return msgspec.structs.replace(row, error=found.fault) if found and found.fault else row

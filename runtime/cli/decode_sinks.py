@@ -37,7 +37,8 @@ class Shown:
     def __init__(self, readers: Readers, *, at_once: bool, details: bool, json: bool) -> None:
         packages = [*readers.packages, *readers.by_port.values()]
         self._packages = {protocol_name(package): package for package in packages}
-        self._lines = JsonLines(at_once=at_once) if json else Lines(self._packages, at_once=at_once)
+        lines = JsonLines if json else Lines
+        self._lines = lines(self._packages, at_once=at_once)
         self._details = details and not json
         self._held: Row | None = None
         self._may_be_alone = not json

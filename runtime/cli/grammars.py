@@ -66,6 +66,14 @@ def protocol_folders(grammars: Path, names: Sequence[str]) -> list[Path]:
     return [known[name] for name in (dict.fromkeys(names) or known)]
 
 
+def profile_path(given: Path) -> Path:
+    """Return a profile: the file, or that of the protocol of this name if there is no such file."""
+    if given.exists() or given.name != str(given) or given.suffix:
+        return given
+    (folder,) = protocol_folders(grammars_folder(None), [given.name])
+    return folder / "profile.toml"
+
+
 def compile_all(folders: Sequence[Path], *, partial: bool = False) -> list[Compilation]:
     """Compile every folder; the faults of all of them are raised together.
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from specwire.generator.compare.comparison import Comparison
     from specwire.generator.diagnostics import Diagnostic
     from specwire.generator.documents.importing import Imported
+    from specwire.generator.profile.tables import PayloadTable
 
 NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 FAULTS_SHOWN = 3
@@ -26,7 +27,9 @@ FAULTS_SHOWN = 3
 
 
 def command(
-    document: Annotated[Path, typer.Argument(help="RST, Markdown, AsciiDoc, wikidot, .bnf or plain text.")],
+    document: Annotated[
+        Path, typer.Argument(help="RST, Markdown, AsciiDoc, wikidot, .bnf or plain text, or a JSON Schema.")
+    ],
     protocol: Annotated[str, typer.Option(help="Name of the protocol's folder and package.")],
     grammars: Annotated[
         Path | None,
@@ -43,13 +46,34 @@ def command(
             "--no-comments", help="Leave the document's comments out, but for what layouts hang on."
         ),
     ] = False,
+    service: Annotated[
+        str | None,
+        typer.Option(
+            help="First word of the topics of payloads, if the document states the topics without it.",
+            show_default="the one that the document mentions",
+        ),
+    ] = None,
+    topic: Annotated[
+        str | None,
+        typer.Option(help="Topic of the payload that a JSON Schema describes; * is any characters."),
+    ] = None,
+    message: Annotated[
+        str | None,
+        typer.Option(
+            help="Message class with the payload that a JSON Schema describes, such as Request.",
+            show_default="all with that topic",
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print what was found and changed as JSON.")] = False,
 ) -> None:
     """Write grammar.abnf and profile.toml from a published document, or bring them up to a new edition.
 
+    Payloads that the document describes become JSON Schemas beside them; a document that has nothing else adds them.
+
     Comments stay unless told otherwise: the layout is inferred from some, and generated code is documented by them.
     """
     from specwire.generator.documents.importing import import_document
+    from specwire.generator.documents.payload_files import PayloadOptions
     from specwire.generator.documents.store import write_imported
 
     if not NAME.match(protocol):
@@ -60,8 +84,14 @@ def command(
     if folder.exists() and not folder.is_dir():
         fail(f"{folder} is not a folder")
     check_document(document)
+    comments = not no_comments
     imported = import_document(
-        document, protocol, folder=folder, shown=folder.as_posix(), comments=not no_comments
+        document,
+        protocol,
+        folder=folder,
+        shown=folder.as_posix(),
+        comments=comments,
+        payload_options=PayloadOptions(service, topic, message, comments),
     )
     comparison = _compare(imported, protocol, folder)
     if json:
@@ -91,7 +121,7 @@ def _compare(imported: Imported, protocol: str, folder: Path) -> Comparison | No
     from specwire.generator.documents.editions import compile_imported
     from specwire.generator.pipeline import compile_protocol
 
-    if not imported.changes:
+    if not imported.changes and not imported.payloads:
         return None
     shown = folder.as_posix()
     try:
@@ -127,6 +157,10 @@ def print_findings(imported: Imported, *, rules: bool = True) -> None:
 
 
 def _outcome(imported: Imported, folder: Path, changed: list[Path], *, dry_run: bool) -> str:
+    state = "nothing written" if dry_run else f"{folder} {'written' if changed else 'is current'}"
+    payloads = show_count(len(imported.payloads), "payload")
+    if not imported.blocks:
+        return f"{imported.facts.title}: {payloads}; {state}"
     blocks = len(imported.blocks)
     lines = ", ".join(f"{block.first_line}-{block.last_line}" for block in imported.blocks[:6])
     found = (
@@ -140,9 +174,9 @@ def _outcome(imported: Imported, folder: Path, changed: list[Path], *, dry_run: 
         news = f"; {show_count(rules, 'rule')} changed, the profile kept"
     if imported.edition_was is not None:
         news += f"; edition {imported.edition_was} is now {imported.facts.edition}"
-    if dry_run:
-        return f"{found}{news}; nothing written"
-    return f"{found}{news}; {folder} {'written' if changed else 'is current'}"
+    if imported.payloads:
+        news += f"; {payloads}"
+    return f"{found}{news}; {state}"
 
 
 def _as_json(
@@ -161,9 +195,14 @@ def _as_json(
             {"kind": block.kind, "markup": block.markup, "first_line": block.first_line, "last_line": block.last_line}
             for block in imported.blocks
         ],
+        "payloads": [_payload_as_json(payload.table) for payload in imported.payloads],
         "changes": [{"rule": change.rule, "was": change.was, "now": change.now} for change in imported.changes],
         "diagnostics": [diagnostic_as_json(diagnostic) for diagnostic in imported.diagnostics],
     }  # fmt: skip
+
+
+def _payload_as_json(table: PayloadTable) -> dict[str, Any]:
+    return {"topic": table.topic, "message": table.message, "json_schema": table.json_schema}
 
 
 def diagnostic_as_json(diagnostic: Diagnostic) -> dict[str, Any]:

@@ -132,7 +132,7 @@ def _compile(folder: Path, out: Path) -> None:
 def _digest(grammars: Path) -> str:
     """Return the digest of the compiler and all grammars, because grammars may use each other."""
     digest = hashlib.sha256(f"{specwire.__version__} {sys.version_info[:2]}".encode())
-    for path in sorted(grammars.glob("*/*")):
+    for path in sorted((*grammars.glob("*/*"), *grammars.glob("*/payloads/*"))):
         if path.is_file():
             content = path.read_bytes()
             digest.update(f"\n{path.relative_to(grammars).as_posix()} {len(content)}\n".encode() + content)

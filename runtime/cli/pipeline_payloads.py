@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from specwire.runtime.cli.grammars import profile_path
+
 if TYPE_CHECKING:
     from specwire.runtime.spark.pipeline.payloads import PayloadColumn
 
 Payloads = Annotated[
     list[Path] | None,
     typer.Option(
-        help="Profile whose [[payload]] tables become columns of the typed tables; repeat for each protocol.",
+        metavar="PROFILE",
+        help="Profile, or name of a protocol, whose [[payload]] tables become columns of the typed tables; "
+        "repeat for each protocol.",
         show_default=False,
     ),
 ]
@@ -24,4 +28,4 @@ def read_payloads(profiles: Sequence[Path] | None, protocol: str | None) -> tupl
     """Return the columns that profiles define; raises InputError if a profile cannot be used."""
     from specwire.runtime.spark.pipeline.payloads import read_profiles
 
-    return read_profiles(profiles or (), protocol)
+    return read_profiles(map(profile_path, profiles or ()), protocol)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from specwire.runtime.cli.console import fail, output, print_json
+from specwire.runtime.cli.grammars import profile_path
 from specwire.runtime.cli.packages import (
     Grammars,
     Packages,
@@ -53,7 +54,9 @@ def command(
     payloads: Annotated[
         Path | None,
         typer.Option(
-            help="Profile whose [[payload]] tables become columns, with --format arrow.", show_default=False
+            metavar="PROFILE",
+            help="Profile, or name of a protocol, whose [[payload]] tables become columns, with --format arrow.",
+            show_default=False,
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the schemas as Spark's JSON.")] = False,
@@ -110,7 +113,7 @@ def _with_payloads(package: ModuleType, profile: Path) -> object:
 
     schema = package.columns.SCHEMA
     try:
-        for payload in load_payloads(profile, package):
+        for payload in load_payloads(profile_path(profile), package):
             schema = schema.append(payload.field)
     except PayloadError as error:
         fail(str(error))

@@ -15,7 +15,8 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import inf
-from typing import Self, TypeVar
+from types import UnionType
+from typing import Any, Self, TypeVar, overload
 
 from specwire.generated.flux import NODEID_ANY, AnyMessage, Request
 from specwire.runtime.flux.answering import fail
@@ -34,6 +35,7 @@ from specwire.runtime.flux.views import Notice, Reply
 from specwire.runtime.flux.waiting import Waiting
 
 Item = TypeVar("Item")
+Type = TypeVar("Type")
 
 
 @contextmanager
@@ -113,6 +115,7 @@ class BlockingHandle:
         self._perform(self._engine.lose(explain_loss(self._path, "it was closed on this side")))
         self._socket.close()
 
+    @overload
     def rpc(
         self,
         topic: str,
@@ -121,13 +124,46 @@ class BlockingHandle:
         nodeid: int = NODEID_ANY,
         timeout_s: float | None = None,
         upstream: bool = False,
-    ) -> Reply:
+    ) -> Reply: ...
+    @overload
+    def rpc(
+        self,
+        topic: str,
+        payload: Content = None,
+        *,
+        type: type[Type],
+        nodeid: int = NODEID_ANY,
+        timeout_s: float | None = None,
+        upstream: bool = False,
+    ) -> Type: ...
+    @overload
+    def rpc(
+        self,
+        topic: str,
+        payload: Content = None,
+        *,
+        type: UnionType,
+        nodeid: int = NODEID_ANY,
+        timeout_s: float | None = None,
+        upstream: bool = False,
+    ) -> Any: ...
+    def rpc(
+        self,
+        topic: str,
+        payload: Content = None,
+        *,
+        type: Any = None,
+        nodeid: int = NODEID_ANY,
+        timeout_s: float | None = None,
+        upstream: bool = False,
+    ) -> Any:
         """Ask a service and return its response; see `FluxHandle.rpc`."""
-        return self._reply_to(
+        reply = self._reply_to(
             self._engine.call(
                 topic, payload, time.monotonic(), nodeid=nodeid, timeout_s=timeout_s, upstream=upstream
             )
         )
+        return reply if type is None else reply.read(type)
 
     def tell(
         self, topic: str, payload: Content = None, *, nodeid: int = NODEID_ANY, upstream: bool = False
@@ -135,6 +171,7 @@ class BlockingHandle:
         """Send a request that nobody answers; see `FluxHandle.tell`."""
         self._send(self._engine.tell(topic, payload, nodeid=nodeid, upstream=upstream))
 
+    @overload
     def stream(
         self,
         topic: str,
@@ -143,7 +180,39 @@ class BlockingHandle:
         nodeid: int = NODEID_ANY,
         timeout_s: float | None = None,
         upstream: bool = False,
-    ) -> Iterator[Reply]:
+    ) -> Iterator[Reply]: ...
+    @overload
+    def stream(
+        self,
+        topic: str,
+        payload: Content = None,
+        *,
+        type: type[Type],
+        nodeid: int = NODEID_ANY,
+        timeout_s: float | None = None,
+        upstream: bool = False,
+    ) -> Iterator[Type]: ...
+    @overload
+    def stream(
+        self,
+        topic: str,
+        payload: Content = None,
+        *,
+        type: UnionType,
+        nodeid: int = NODEID_ANY,
+        timeout_s: float | None = None,
+        upstream: bool = False,
+    ) -> Iterator[Any]: ...
+    def stream(
+        self,
+        topic: str,
+        payload: Content = None,
+        *,
+        type: Any = None,
+        nodeid: int = NODEID_ANY,
+        timeout_s: float | None = None,
+        upstream: bool = False,
+    ) -> Iterator[Any]:
         """Ask a service, when the iteration begins, and yield its responses; see `FluxHandle.stream`."""
         now = time.monotonic()
         call = self._engine.call(
@@ -154,7 +223,7 @@ class BlockingHandle:
         try:
             self._send(call.request)
             while (reply := self.next_of(unread)) is not None:
-                yield reply
+                yield reply if type is None else reply.read(type)
         finally:
             self._give_up(call)
 

@@ -20,8 +20,8 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from math import inf
-from types import TracebackType
-from typing import Self
+from types import TracebackType, UnionType
+from typing import Any, Self, TypeVar, overload
 
 from specwire.generated.flux import NODEID_ANY, AnyMessage, Request, Response
 from specwire.runtime.flux.answering import fail
@@ -39,6 +39,8 @@ from specwire.runtime.flux.subscriptions import without_covered
 from specwire.runtime.flux.uri import explain_loss, local_path
 from specwire.runtime.flux.views import Notice, Reply
 from specwire.runtime.flux.waiting import Waiting
+
+Type = TypeVar("Type")
 
 
 @asynccontextmanager
@@ -138,6 +140,7 @@ class FluxHandle:
             self._on_lost(explain_loss(self._path, "it was closed on this side"))
             await self._connection.close()
 
+    @overload
     async def rpc(
         self,
         topic: str,
@@ -146,11 +149,44 @@ class FluxHandle:
         nodeid: int = NODEID_ANY,
         timeout_s: float | None = None,
         upstream: bool = False,
-    ) -> Reply:
+    ) -> Reply: ...
+    @overload
+    async def rpc(
+        self,
+        topic: str,
+        payload: Content = None,
+        *,
+        type: type[Type],
+        nodeid: int = NODEID_ANY,
+        timeout_s: float | None = None,
+        upstream: bool = False,
+    ) -> Type: ...
+    @overload
+    async def rpc(
+        self,
+        topic: str,
+        payload: Content = None,
+        *,
+        type: UnionType,
+        nodeid: int = NODEID_ANY,
+        timeout_s: float | None = None,
+        upstream: bool = False,
+    ) -> Any: ...
+    async def rpc(
+        self,
+        topic: str,
+        payload: Content = None,
+        *,
+        type: Any = None,
+        nodeid: int = NODEID_ANY,
+        timeout_s: float | None = None,
+        upstream: bool = False,
+    ) -> Any:
         """Ask a service and return its response.
 
         Args:
-            payload: an object for JSON, a str for text, bytes as they are.
+            payload: an object or a Struct for JSON, a str for text, bytes as they are.
+            type: return the response's JSON as this type, such as a class of `specwire.generated.flux.payloads`.
             nodeid: the rank that is asked; the nearest that has the service by default.
             timeout_s: the longest time until the response.
             upstream: ask those above `nodeid` only.
@@ -167,7 +203,8 @@ class FluxHandle:
         call.waiter = reply
         try:
             self._send_call(call)
-            return await reply
+            found = await reply
+            return found if type is None else found.read(type)
         except BaseException:
             self._give_up(call)
             raise
@@ -179,7 +216,8 @@ class FluxHandle:
         await self._connection.room()
         self._connection.send(self._engine.tell(topic, payload, nodeid=nodeid, upstream=upstream))
 
-    async def stream(
+    @overload
+    def stream(
         self,
         topic: str,
         payload: Content = None,
@@ -187,7 +225,39 @@ class FluxHandle:
         nodeid: int = NODEID_ANY,
         timeout_s: float | None = None,
         upstream: bool = False,
-    ) -> AsyncGenerator[Reply, None]:
+    ) -> AsyncGenerator[Reply, None]: ...
+    @overload
+    def stream(
+        self,
+        topic: str,
+        payload: Content = None,
+        *,
+        type: type[Type],
+        nodeid: int = NODEID_ANY,
+        timeout_s: float | None = None,
+        upstream: bool = False,
+    ) -> AsyncGenerator[Type, None]: ...
+    @overload
+    def stream(
+        self,
+        topic: str,
+        payload: Content = None,
+        *,
+        type: UnionType,
+        nodeid: int = NODEID_ANY,
+        timeout_s: float | None = None,
+        upstream: bool = False,
+    ) -> AsyncGenerator[Any, None]: ...
+    async def stream(
+        self,
+        topic: str,
+        payload: Content = None,
+        *,
+        type: Any = None,
+        nodeid: int = NODEID_ANY,
+        timeout_s: float | None = None,
+        upstream: bool = False,
+    ) -> AsyncGenerator[Any, None]:
         """Ask a service, when the iteration begins, and yield its responses until it has no more.
 
         To leave early is to give the request up: the service is told, and what it still sends is swallowed. As for any
@@ -203,7 +273,7 @@ class FluxHandle:
         try:
             self._send_call(call)
             async for reply in arrivals:
-                yield reply
+                yield reply if type is None else reply.read(type)
         finally:
             self._give_up(call)
 

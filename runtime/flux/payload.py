@@ -7,7 +7,8 @@ they are. `answering` has the octets' side of it; here are the types that caller
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from types import UnionType
+from typing import Any, TypeVar, overload
 
 import msgspec
 
@@ -16,8 +17,8 @@ from specwire.runtime.flux.errors import EPROTO, FluxError
 
 Type = TypeVar("Type")
 
-Content = Mapping[str, Any] | str | bytes | None
-"""What a caller gives: an object for JSON, text, octets, or None for no payload."""
+Content = Mapping[str, Any] | msgspec.Struct | str | bytes | None
+"""What a caller gives: an object or a Struct for JSON, text, octets, or None for no payload."""
 
 
 def encode_payload(content: Content) -> bytes | None:
@@ -28,7 +29,7 @@ def encode_payload(content: Content) -> bytes | None:
         TypeError: `content`, or a value in it, is nothing that JSON has.
     """
     if type(content) is dict or isinstance(
-        content, Mapping
+        content, Mapping | msgspec.Struct
     ):  # asking for `dict` first saves most of the time
         return pack(content)
     match content:
@@ -40,7 +41,7 @@ def encode_payload(content: Content) -> bytes | None:
             return pack_text(content)
         case _:
             raise TypeError(
-                f"a payload is an object for JSON, a str, bytes or None, not {type(content).__name__}"
+                f"a payload is an object or a Struct for JSON, a str, bytes or None, not {type(content).__name__}"
             )
 
 
@@ -52,7 +53,11 @@ def decode_text(payload: bytes | None) -> str:
         raise FluxError(EPROTO, f"the payload is no text: octet {error.start} is not UTF-8") from error
 
 
-def decode_json(payload: bytes | None, type_: type[Type]) -> Type:
+@overload
+def decode_json(payload: bytes | None, type_: type[Type]) -> Type: ...
+@overload
+def decode_json(payload: bytes | None, type_: UnionType) -> Any: ...
+def decode_json(payload: bytes | None, type_: Any) -> Any:
     """Return what the JSON in `payload` says, as `type_`; raises FluxError (EPROTO)."""
     try:
         return msgspec.json.decode(_without_nul(payload), type=type_)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from types import UnionType
+from typing import Any, Generic, TypeVar, overload
 
 import msgspec
 
@@ -52,8 +53,12 @@ class View(msgspec.Struct, Generic[M], eq=False, gc=False):
         """Return the payload's JSON object; raises FluxError (EPROTO)."""
         return decode_json(self.message.payload, dict[str, Any])
 
-    def read(self, type_: type[Type]) -> Type:
-        """Return the payload's JSON as `type_`, such as a `msgspec.Struct`; raises FluxError (EPROTO)."""
+    @overload
+    def read(self, type_: type[Type]) -> Type: ...
+    @overload
+    def read(self, type_: UnionType) -> Any: ...
+    def read(self, type_: Any) -> Any:
+        """Return the payload's JSON as `type_`, such as a `msgspec.Struct` or a union of them; raises FluxError (EPROTO)."""
         return decode_json(self.message.payload, type_)
 
     def __repr__(self) -> str:

@@ -6,9 +6,10 @@
     ``enum`` and ``const``          the type of their values, string where they are mixed
     ``$ref`` to ``#/…``             what stands there
 
-A type together with ``null``, alone in an ``anyOf`` or in a list of types, is that type: every column is nullable. What
-could be several things (other ``anyOf`` and ``oneOf``), an object without named properties and an array without one kind of
-items are strings that hold the JSON. Rules about values (lengths, patterns, required) decide nothing about columns.
+Every column is nullable, so a type together with ``null``, alone in an ``anyOf`` or in a list of types, is
+that type. Alternatives (``anyOf``, ``oneOf``) beside ``properties`` decide nothing about columns. Values of
+several types (other alternatives), objects without named properties and arrays without one kind of items are
+strings with JSON. Rules about values (lengths, patterns, required) decide nothing about columns.
 """
 
 from __future__ import annotations
@@ -52,13 +53,14 @@ def _type(schema: Any, root: Any, depth: int) -> pa.DataType:
         return pa.string()
     if "$ref" in schema:
         return _type(_referred(str(schema["$ref"]), root), root, depth + 1)
+    if isinstance(schema.get("properties"), Mapping) and schema["properties"] and _kind(schema) == "object":
+        # Alternatives beside them are about the same properties.
+        fields = [(name, _type(inner, root, depth + 1)) for name, inner in schema["properties"].items()]
+        return pa.struct(fields)
     choices = [one for one in (*schema.get("anyOf", ()), *schema.get("oneOf", ())) if one != {"type": "null"}]
     if choices:
         return _type(choices[0], root, depth + 1) if len(choices) == 1 else pa.string()
     kind = _kind(schema)
-    if kind == "object" and isinstance(schema.get("properties"), Mapping) and schema["properties"]:
-        fields = [(name, _type(inner, root, depth + 1)) for name, inner in schema["properties"].items()]
-        return pa.struct(fields)
     if kind == "array" and isinstance(schema.get("items"), Mapping):
         return pa.list_(_type(schema["items"], root, depth + 1))
     return _SCALARS.get(kind, pa.string())

@@ -38,8 +38,13 @@ SHOWN_BY_TESTS = {
     "E802",
     "E803",
     "W423",
+    "W425",
     "W708",
     "W721",
+    "W722",
+    "W723",
+    "W724",
+    "W725",
 }
 """Codes whose input is large, is no grammar, or is a command's argument: tests that name them show them."""
 SENTENCES = {"E803": "writes what is no Python"}

@@ -191,3 +191,88 @@ def test_the_folder_of_grammars_is_named_or_here(
     (tmp_path / "grammars").mkdir()
     assert specwire(capfd, "import", str(document), "--protocol", "chat").status == 0
     assert (tmp_path / "grammars" / "chat" / "grammar.abnf").is_file()
+
+
+PAYLOADS = """\
+Chat topics
+===========
+
+.. object:: join request
+
+  .. object:: room
+
+    (*string*, REQUIRED) Name of the room.
+
+  .. object:: silent
+
+    (*boolean*, OPTIONAL) Tell nobody.
+"""
+TALK = """\
+# Talk
+
+    talk    = *( C:request )
+    request = %x01 topic body
+    topic   = OCTET *VCHAR       ; length, then text
+    body    = *OCTET
+"""
+
+
+@pytest.fixture
+def talk(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Path:
+    """Grammars with a protocol whose requests have JSON."""
+    (tmp_path / "talk.md").write_text(TALK, encoding="utf-8")
+    grammars = tmp_path / "grammars"
+    outcome = specwire(
+        capfd, "import", str(tmp_path / "talk.md"), "--protocol", "talk", "--grammars", str(grammars)
+    )
+    assert outcome.status == 0, outcome.err
+    with (grammars / "talk" / "profile.toml").open("a") as profile:
+        profile.write('\n[types.body]\ncontent = "json"\n')
+    return grammars
+
+
+def import_payloads(
+    grammars: Path, capfd: pytest.CaptureFixture[str], text: str, *options: str
+) -> dict[str, object]:
+    document = grammars.parent / "topics.rst"
+    document.write_text(text, encoding="utf-8")
+    arguments = ["--protocol", "talk", "--grammars", str(grammars), "--json", *options]
+    outcome = specwire(capfd, "import", str(document), *arguments)
+    assert outcome.status == 0, outcome.err
+    found: dict[str, object] = json.loads(outcome.out)
+    return found
+
+
+def test_payloads_are_added_to_a_protocol(talk: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    found = import_payloads(talk, capfd, PAYLOADS, "--service", "chat")
+    schema = "payloads/chat.join.request.json"
+    assert found["payloads"] == [{"topic": "chat.join", "message": "Request", "json_schema": schema}]
+    assert found["written"] == ["chat.join.request.json", "profile.toml"]
+    assert (talk / "talk" / schema).is_file()
+    outcome = specwire(capfd, "check", "talk", "--grammars", str(talk))
+    assert (outcome.status, "0 errors" in outcome.out + outcome.err) == (0, True)
+
+
+def test_changed_payload_is_reported(talk: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    import_payloads(talk, capfd, PAYLOADS, "--service", "chat")
+    changed = PAYLOADS.replace("(*boolean*, OPTIONAL)", "(*boolean*, REQUIRED)")
+    found = import_payloads(talk, capfd, changed, "--service", "chat", "--dry-run")
+    comparison = found["comparison"]
+    assert isinstance(comparison, dict)
+    (change,) = comparison["changes"]
+    assert (change["subject"], change["kind"], change["name"]) == ("key", "presence", "silent")
+    assert found["written"] == []
+
+
+def test_update_reports_and_writes_a_changed_payload(talk: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    import_payloads(talk, capfd, PAYLOADS.replace("join request", "chat.join request"))
+    wire = talk.parent / "wire"
+    grammars = ["--grammars", str(talk)]
+    assert specwire(capfd, "generate", "talk", *grammars, "--out", str(wire)).status == 0
+    document = talk.parent / "topics.rst"
+    text = document.read_text().replace("(*boolean*, OPTIONAL)", "(*boolean*, REQUIRED)")
+    document.write_text(text, encoding="utf-8")
+    outcome = specwire(capfd, "update", str(document), "--protocol", "talk", *grammars, "--out", str(wire))
+    assert outcome.status == 1, outcome.err  # old peers may omit the key
+    assert "silent: bool\n" in (wire / "talk" / "payloads.py").read_text()
+    assert specwire(capfd, "check", "talk", *grammars).status == 0

@@ -173,7 +173,7 @@ def test_what_is_no_payload_is_refused_before_it_is_sent() -> None:
 
     async def story(handle: FluxHandle) -> None:
         with pytest.raises(TypeError):
-            await handle.rpc("a.b", 7)  # type: ignore[arg-type]
+            await handle.rpc("a.b", 7)  # type: ignore[call-overload]
         with pytest.raises(TypeError):
             await handle.rpc("a.b", {"a": object()})
         with pytest.raises(ValueError, match="NUL"):

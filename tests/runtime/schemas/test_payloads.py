@@ -14,6 +14,8 @@ from specwire.runtime.schemas.json_types import JsonTypeError, struct_of
 from specwire.runtime.schemas.payloads import PayloadError, load_payloads, with_payloads
 from tests.runtime.cli.commands import specwire
 
+GRAMMARS = Path(__file__).parents[3] / "grammars"
+
 ALLOC = {
     "type": "object",
     "properties": {
@@ -55,6 +57,27 @@ def decoded(*messages: Any) -> pa.RecordBatch:
 
 def test_a_schema_gives_columns() -> None:
     assert struct_of(ALLOC) == COLUMNS
+
+
+def test_alternatives_beside_properties_decide_nothing() -> None:
+    schema = {
+        "properties": {"kind": {"type": "string"}, "pid": {"type": "integer"}},
+        "oneOf": [{"required": ["pid"]}, {"properties": {"kind": {"const": "end"}}}],
+    }
+    assert struct_of(schema) == pa.struct([("kind", pa.string()), ("pid", pa.int64())])
+
+
+def test_payloads_of_the_flux_profile_are_columns() -> None:
+    payloads = {one.column: one for one in load_payloads(GRAMMARS / "flux" / "profile.toml", flux)}
+    exec_request = flux.Request(topic="rexec.exec", payload=b'{"cmd":{"cmdline":["ls"]},"flags":3}\0')
+    started = flux.Response(topic="rexec.exec", payload=b'{"type":"started","pid":7}\0')
+    batch = with_payloads(decoded(exec_request, started), tuple(payloads.values()))
+    rows: list[list[Any]] = [
+        batch[f"_payload_rexec_exec_{name}"].to_pylist() for name in ("request", "response")
+    ]
+    request, response = rows
+    assert (request[0]["cmd"]["cmdline"], request[0]["flags"], request[1]) == (["ls"], 3, None)
+    assert (response[0], response[1]["type"], response[1]["pid"]) == (None, "started", 7)
 
 
 @pytest.mark.parametrize(
