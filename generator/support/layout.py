@@ -1,7 +1,7 @@
 """Data model of message layouts: the content of a package's ``layout.py``, and the input of the
 plan.
 
-`specwire.generated.plan.lower` makes operations of a layout. Back ends spell or perform these
+`specwire.generated.lowering.lower` makes operations of a layout. Back ends spell or perform these
 operations.
 """
 
