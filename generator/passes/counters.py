@@ -31,6 +31,7 @@ def derive_fields(reader: HintSource, fields: Sequence[ir.Field], rule: Rule) ->
     run = _Run(reader, settle_options(reader, fields, rule), rule)
     run.counters()
     run.checksums()
+    run.conditions()
     run.trailer()
     return tuple(run.fields)
 
@@ -149,8 +150,7 @@ class _Run:
         options = {self.fields[at].option for at in found} - {own}
         if len(found) == 1 or own is not None:
             return bool(options)
-        outside = {field.option for at, field in enumerate(self.fields) if at not in found}
-        return bool(options & outside)
+        return self._divides_option(found)
 
     def _overlaps(self, names: Sequence[str]) -> bool:
         """Whether another counter counts some but not all of the fields, or the same ones."""
@@ -199,6 +199,15 @@ class _Run:
                     field,
                     f"'{name}' is no field after '{field.name}' in '{self.rule}'",
                     f"fields: {', '.join(other.name for other in self.fields[start:]) or 'none'}",
+                )
+                return []
+            # A rule that the run has more than once is named as often.
+            places = [at for at in places if at not in found]
+            if not places:
+                self.fault(
+                    field,
+                    f"'{field.name}' names '{name}' more often than '{self.rule}' has it",
+                    "name each field once",
                 )
                 return []
             found.append(places[0])
@@ -270,10 +279,22 @@ class _Run:
             names = [hint.over] if isinstance(hint.over, str) else hint.over
             others = [at for at in range(len(self.fields)) if at != position]
             over = self._named(field, names, 0) if names else others
-            if over:
+            if self._divides_option(over):
+                self.fault(
+                    field,
+                    f"'{field.name}' covers only some of the fields of an option",
+                    "name all fields of the option with `over`, or none of them",
+                )
+            elif over:
                 covered = tuple(self.fields[at].name for at in over)
                 self.retype(position, ir.ChecksumType(field.type, hint.checksum, covered))
         self._check_order()
+
+    def _divides_option(self, positions: Sequence[int]) -> bool:
+        """Whether some, but not all, fields of an option are at these positions."""
+        inside = {self.fields[at].option for at in positions}
+        outside = {field.option for at, field in enumerate(self.fields) if at not in positions}
+        return bool(inside & outside - {None})
 
     def _check_order(self) -> None:
         """Report the first checksum that covers itself, also through others."""
@@ -295,6 +316,27 @@ class _Run:
                     "name the rules that it covers with `over`",
                 )
                 return
+
+    # Conditions
+
+    def conditions(self) -> None:
+        """Report options whose number is not known before their values are written."""
+        for position, field in enumerate(self.fields):
+            option = field.option
+            if option is None or option.kind != "number" or option == self.fields[position - 1].option:
+                continue
+            number = next((other for other in self.fields if other.name == option.field), field)
+            behind = {other.name for other in self.fields[position:]}
+            match number.type:
+                case ir.ChecksumType():
+                    reason = f"'{number.name}' is a checksum"
+                case ir.CounterType(counts=counts) if behind.intersection(counts):
+                    reason = f"'{number.name}' counts what follows it"
+                case _:
+                    continue
+            place = self.reader.profile.place("types", field.rule or field.name, "presence")
+            message = f"the option of '{field.name}' in '{self.rule}': {reason}"
+            self.reader.fault("E405", place, message, "name a number that is a value of its own")
 
     # Trailers
 
