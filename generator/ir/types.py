@@ -243,9 +243,9 @@ class ListType(msgspec.Struct, frozen=True, tag="list", tag_field="type"):
 
     With `number`, the count is written as that says, and `count_octets` is the least number of its
     octets. Without a count (`count_octets` is 0) the elements continue to the end of the run, or up
-    to the octets `until`, which are the constant after the list. An element has at least one octet,
-    and its layout defines its end. The constant octets `before` and `after` surround each element.
-    All octets are hexadecimal.
+    to the octet `until`, with which the constant after the list begins. An element has at least one
+    octet, and its layout defines its end. The constant octets `before` and `after` surround each
+    element. All octets are hexadecimal.
     """
 
     count_octets: int

@@ -68,4 +68,5 @@ def _ended_list(type: ir.ListType | ir.PairsType, behind: Sequence[ir.Field]) ->
         return type
     if first_of(after.type) & (first_of(type) | last_octets(type)):
         return type
-    return structs.replace(type, until=after.type.hex)
+    # One octet: an item that is shorter than the constant cannot form it with the items after it.
+    return structs.replace(type, until=after.type.hex[:2])

@@ -400,3 +400,19 @@ def test_a_checksum_names_a_rule_as_often_as_the_run_has_it(tmp_path: Path) -> N
         check(tmp_path / name, grammar, types % over, (values, bytes([0xA1, 1, 2, 4, 8, total])))
     found = faults(tmp_path, grammar, PROFILE + types % ["x", "x", "x"])
     assert found == ["E431 demo/profile.toml:7:27"]
+
+
+def test_short_items_do_not_form_the_end_of_their_list(tmp_path: Path) -> None:
+    """A carriage return is no letter; with its number 10 and the next item, it would be the end of the list."""
+    grammar = "A = %xA1 *item %x0D.0A.0B\nitem = letter number\nletter = ALPHA\nnumber = OCTET\n"
+    protocol = compile_protocol(write(tmp_path / "grammars", grammar, PROFILE), shown="demo").protocol
+    with generated(tmp_path, protocol) as module:
+        message = module.A(item=(module.Item(letter="a", number=13), module.Item(letter="b", number=10)))
+        assert message.encode() == [b"\xa1a\x0db\x0a\x0d\x0a\x0b"]
+        assert module.decode(message.encode()) == message
+        items = (module.Item(letter="\r", number=10), module.Item(letter="\v", number=1))
+        with pytest.raises(EncodeError) as caught:
+            module.A(item=items).encode()
+        assert (caught.value.field, caught.value.kind) == ("item[0]", "text")
+        with pytest.raises(DecodeError):
+            module.decode([b"\xa1\x0d\x0a\x0b\x01\x0d\x0a\x0b"])
