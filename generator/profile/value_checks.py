@@ -194,6 +194,12 @@ def _bits(rule: str, hint: TypeHint) -> Iterator[Fault]:
                     f"`{key}` has no effect without `counts`",
                     "add `counts`",
                 )
+        if not 0 <= bits.plus < 2**32:
+            yield (
+                ("types", rule, "bits", name, "plus"),
+                f"{bits.plus} cannot be added",
+                "write a number from 0 to 2^32",
+            )
         yield from _timestamp(("types", rule, "bits", name), bits)
     for key in (
         "type",

@@ -271,3 +271,10 @@ def test_a_key_without_its_partner_is_refused(tmp_path: Path, key: str) -> None:
         tmp_path, "A = %xA1 x\nx = 4OCTET\n", f'name = "demo"\n[types.x]\ntype = "integer"\n{key}\n'
     )
     assert found == ["E510 demo/profile.toml:4:1"]
+
+
+def test_a_negative_number_cannot_be_added(tmp_path: Path) -> None:
+    grammar = "A = %xA1 n *OCTET\nn = OCTET\n"
+    for table in ('counts = "*"\nplus = -1', 'bits.n = { width = 8, counts = "*", plus = -1 }'):
+        found = faults(tmp_path, grammar, f'name = "demo"\n[types.n]\n{table}\n')
+        assert [fault.split()[0] for fault in found] == ["E510"]
