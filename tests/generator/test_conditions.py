@@ -416,3 +416,18 @@ def test_short_items_do_not_form_the_end_of_their_list(tmp_path: Path) -> None:
         assert (caught.value.field, caught.value.kind) == ("item[0]", "text")
         with pytest.raises(DecodeError):
             module.decode([b"\xa1\x0d\x0a\x0b\x01\x0d\x0a\x0b"])
+
+
+def test_items_with_an_option_are_records(tmp_path: Path) -> None:
+    grammar = 'A = "S" *item CRLF\nitem = {item}\nflag = ALPHA\nword = 1*DIGIT\n'
+    for number, (item, octets) in enumerate(
+        [('["!" flag] word SP', b"S!x12 3 \r\n"), ('"," word ["!" flag]', b"S,12!x,3\r\n")]
+    ):
+        source = write(tmp_path / str(number), grammar.format(item=item), PROFILE)
+        with generated(tmp_path, compile_protocol(source, shown="demo").protocol) as module:
+            message = module.A(item=(module.Item(flag="x", word="12"), module.Item(word="3")))
+            assert message.encode() == [octets]
+            assert module.decode([octets]) == message
+    # The octets of a word are also those of the next item.
+    found = faults(tmp_path, grammar.format(item='["!" flag] word'), PROFILE)
+    assert "E409" in {fault.split()[0] for fault in found}
