@@ -46,20 +46,25 @@ class _Run:
 
     def hint(self, field: ir.Field) -> TypeHint | BitTable:
         """Return what the profile says about a field."""
+        return self._declared(field)[0]
+
+    def _declared(self, field: ir.Field) -> tuple[TypeHint | BitTable, tuple[str, ...]]:
+        """Return what the profile says about a field, and the path where it does."""
         if field.rule is None:
-            return NOTHING_SAID
-        hint = self.reader.hint(Reference(field.rule, None, self.rule.name_span))
-        if not isinstance(field.type, ir.BitType):
-            return hint
-        shift = field.type.shift
-        return next((table for _, at, table in hint.bit_tables() if at == shift), NOTHING_SAID)
+            return NOTHING_SAID, ("types", field.name)
+        hint, path = self.reader.hint(Reference(field.rule, None, self.rule.name_span)), ("types", field.rule)
+        bits = _bits(field.type)
+        if bits is None:
+            return hint, path
+        tables = ((table, (*path, "bits", name)) for name, at, table in hint.bit_tables() if at == bits.shift)
+        return next(tables, (NOTHING_SAID, path))
 
     def retype(self, position: int, type: ir.Type) -> None:
         self.fields[position] = structs.replace(self.fields[position], type=type)
 
     def fault(self, field: ir.Field, message: str, help: str) -> None:
-        key = "counts" if self.hint(field).counts else "checksum"
-        place = self.reader.profile.place("types", field.rule or field.name, key)
+        hint, path = self._declared(field)
+        place = self.reader.profile.place(*path, "counts" if hint.counts else "checksum")
         self.reader.fault("E431", place, message, help)
 
     # Counters

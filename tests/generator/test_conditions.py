@@ -333,8 +333,8 @@ def test_the_condition_of_an_option_is_in_the_ir(tmp_path: Path) -> None:
     [
         (
             'A = %xA1 k sum [ext]\nk = OCTET\nsum = OCTET\next = 3OCTET\n',
-            '[types.k]\ntype = "integer"\n[types.sum]\ntype = "integer"\nchecksum = "xor8"\nover = "k"\n'
-            '[types.ext]\ntype = "octets"\npresence = { field = "sum", values = [2] }\n',
+            ('[types.k]\ntype = "integer"\n[types.sum]\ntype = "integer"\nchecksum = "xor8"\nover = "k"\n'
+            '[types.ext]\ntype = "octets"\npresence = { field = "sum", values = [2] }\n'),
             "'sum' is a checksum",
         ),
         (
@@ -431,3 +431,11 @@ def test_items_with_an_option_are_records(tmp_path: Path) -> None:
     # The octets of a word are also those of the next item.
     found = faults(tmp_path, grammar.format(item='["!" flag] word'), PROFILE)
     assert "E409" in {fault.split()[0] for fault in found}
+
+
+def test_a_fault_of_named_bits_is_shown_where_they_are_declared(tmp_path: Path) -> None:
+    grammar = "A = %xA1 head data\nhead = OCTET\ndata = *OCTET\n"
+    table = '[types.head.bits]\nhigh = 4\nn = { width = 4, counts = "date" }\n'
+    assert faults(tmp_path / "inline", grammar, PROFILE + table) == ["E431 demo/profile.toml:6:18"]
+    table = '[types.head.bits]\nhigh = 4\n[types.head.bits.n]\nwidth = 4\ncounts = "date"\n'
+    assert faults(tmp_path / "table", grammar, PROFILE + table) == ["E431 demo/profile.toml:8:1"]
