@@ -113,7 +113,12 @@ def counts(reader: TypeReader, head: Element, repetition: Repetition) -> bool:
         return False
     hint = reader.hint(head if isinstance(head, Reference) else None)
     body = repetition.element
-    if hint.bits or (isinstance(body, Reference) and fold(body.name) in reader.counted_names):
+    if (
+        hint.bits
+        or hint.counts
+        or hint.checksum
+        or (isinstance(body, Reference) and fold(body.name) in reader.counted_names)
+    ):
         return False
     if hint.scope is None and reader.width(head) is not None and not _says_count(head):
         _assume(reader, head, f"the number of what follows it: '{_shown(repetition)}'")
@@ -170,9 +175,12 @@ def _is_word(reader: TypeReader, element: Element, after: Element | None) -> boo
         return reader.octets.constant(element) == bytes((min(len(after.text), 0xFF),))
     if not isinstance(element, Reference) or not _LENGTH.match(element.name) or not reader.width(element):
         return False
-    if reader.octets.constant(element) is not None or reader.hint(element).scope == "none":
+    hint = reader.hint(element)
+    if reader.octets.constant(element) is not None or hint.scope == "none" or hint.counts or hint.checksum:
         return False
-    if reader.hint(element).scope is None:
+    if reader.prefix(element) is None:
+        return False
+    if hint.scope is None:
         _assume(reader, element, f'the length of "{after.text}" after it')
     return True
 

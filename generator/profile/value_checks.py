@@ -143,6 +143,7 @@ def _named(loaded: LoadedProfile) -> Iterator[Fault]:
             )
         yield from _timestamp(("types", rule), hint)
         yield from _bits(rule, hint)
+        yield from _scope(rule, hint)
         for member in hint.members:
             if not _WORD.match(member):
                 yield (
@@ -219,6 +220,22 @@ def _bits(rule: str, hint: TypeHint) -> Iterator[Fault]:
                 ("types", rule, key),
                 f"`{key}` does not apply to a rule with `bits`",
                 "write it for the bits, or remove it",
+            )
+
+
+def _scope(rule: str, hint: TypeHint) -> Iterator[Fault]:
+    """Yield keys that a size cannot have, because its octets say how long other values are."""
+    if hint.scope not in ("next", "rest"):
+        return
+    given = {key: bool(getattr(hint, key)) for key in ("signed", "counts", "checksum", "members")}
+    given["constant"] = hint.constant is not None
+    given["type"] = hint.type not in (None, "integer", "varint", "decimal", "hexadecimal")
+    for key in given:
+        if given[key]:
+            yield (
+                ("types", rule, key),
+                f"`{key}` does not apply to a size with `scope`",
+                'remove one of them, or write scope = "none"',
             )
 
 
