@@ -439,3 +439,10 @@ def test_a_fault_of_named_bits_is_shown_where_they_are_declared(tmp_path: Path) 
     assert faults(tmp_path / "inline", grammar, PROFILE + table) == ["E431 demo/profile.toml:6:18"]
     table = '[types.head.bits]\nhigh = 4\n[types.head.bits.n]\nwidth = 4\ncounts = "date"\n'
     assert faults(tmp_path / "table", grammar, PROFILE + table) == ["E431 demo/profile.toml:8:1"]
+
+
+def test_a_value_has_its_name_before_a_constant(tmp_path: Path) -> None:
+    """Constants without a rule are named `id`, too."""
+    grammar = 'A = %xA1 id "," id %x00\nid = OCTET\n'
+    fields = {"id_": 7, "id_2": 8}
+    check(tmp_path, grammar, '[types.id]\ntype = "integer"\n', (fields, b"\xa1\x07,\x08\x00"))
