@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from specwire.generator.emit.bodies import flat, nested
+from specwire.generator.emit.bodies import flat, nested, octet_ranges
 from specwire.generator.emit.python import Lines, octets_literal
 from specwire.generator.support import plan
 from specwire.generator.support.layout import Boolean, Coding, Digits, Integer, Varint
@@ -323,12 +323,7 @@ def begins(run: str, at: str, octets: bytes, *, folded: bool = False) -> str:
 
 def ranges(among: bytes) -> str:
     """Return two arguments: the ranges of octets in ascending order, and their number."""
-    found: list[list[int]] = []
-    for octet in among:
-        if found and octet == found[-1][1] + 1:
-            found[-1][1] = octet
-        else:
-            found.append([octet, octet])
+    found = octet_ranges(among)
     return f"{literal(bytes(octet for pair in found for octet in pair))}, {len(found)}"
 
 

@@ -87,7 +87,7 @@ def _kind(
     if _is_word(reader, element, after):
         return "word"
     if after is not None and _is_unnamed_size(reader, element, after):
-        if _said(reader, element) is None:
+        if _scope_of(reader, element) is None:
             _assume(reader, element, "the number of octets after it, because a constant is before it")
         return "size"
     if reader.octets.constant(element) is not None or reader.prefix(element) is None:
@@ -144,7 +144,7 @@ def _scope(
 def _is_unnamed_size(reader: TypeReader, element: Element, after: Element) -> bool:
     """Whether an element is a size by its shape only: a short or a long integer, each after a constant."""
     opened = reader.opened(element)
-    if _said(reader, element) == "none" or _open_value(reader, after) is None:
+    if _scope_of(reader, element) == "none" or _open_value(reader, after) is None:
         return False
     match element, opened:
         case Reference() | Alternation(), Alternation():
@@ -155,8 +155,8 @@ def _is_unnamed_size(reader: TypeReader, element: Element, after: Element) -> bo
     return False
 
 
-def _said(reader: TypeReader, element: Element) -> str | None:
-    """Return what an element counts according to the profile."""
+def _scope_of(reader: TypeReader, element: Element) -> str | None:
+    """Return the `scope` that the profile declares for an element."""
     return reader.hint(_name(reader, element)).scope
 
 

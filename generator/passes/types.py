@@ -496,8 +496,8 @@ class TypeReader:
 
 def _counted(hints: Iterable[TypeHint]) -> Iterator[str]:
     for hint in hints:
-        said = [hint.counts, *(bits.counts for _, _, bits in hint.bit_tables())]
-        for names in said:
+        counted = [hint.counts, *(bits.counts for _, _, bits in hint.bit_tables())]
+        for names in counted:
             yield from [names] if isinstance(names, str) else names
 
 

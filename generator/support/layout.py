@@ -138,8 +138,11 @@ class Octets(msgspec.Struct, frozen=True):
 
 
 class Padding(msgspec.Struct, frozen=True):
-    """Octets without meaning, written as `fill`: `octets`, or up to a `multiple` from the start of
-    the run."""
+    """Octets without meaning, written as `fill`: `octets` of them.
+
+    With `multiple`, up to a multiple of so many octets, from the start of the innermost frame,
+    record, or octets that a number counts.
+    """
 
     octets: int
     fill: bytes
@@ -163,8 +166,8 @@ class Checksum(msgspec.Struct, frozen=True):
 
 
 class Size(msgspec.Struct, frozen=True):
-    """Number of octets that follow in the run. Each form is a tag and the width of the integer
-    after it.
+    """Number of octets that follow in the run. Each form is a tag and the width of the big-endian
+    integer after it.
 
     A form without a tag applies if no tag of another form matches.
     """

@@ -157,8 +157,8 @@ class Word(msgspec.Struct, frozen=True, tag="word", tag_field="op", omit_default
 class Pad(msgspec.Struct, frozen=True, tag="pad", tag_field="op", omit_defaults=True):
     """Octets without meaning: any are read, `octets` times the octet `fill` is written.
 
-    With `multiple`, there are as many as it takes for the position, from the start of the body, to
-    be a multiple of it; `octets` is 0.
+    With `multiple`, there are as many as it takes for the position to be a multiple of it, from the
+    start of the innermost frame, record, or octets that a number counts; `octets` is 0.
     """
 
     slot: str
@@ -250,7 +250,7 @@ class Sized(msgspec.Struct, frozen=True, tag="sized", tag_field="op"):
     """The number of all octets of `body`, then `body`, the rest of the body that contains this
     operation.
 
-    Each form is a tag and the width of the integer after it. A form without a tag applies if no tag
+    Each form is a tag and the width of the big-endian integer after it. A form without a tag applies if no tag
     of another form matches. Encoding uses the first form that can hold the number.
     """
 

@@ -446,3 +446,11 @@ def test_a_value_has_its_name_before_a_constant(tmp_path: Path) -> None:
     grammar = 'A = %xA1 id "," id %x00\nid = OCTET\n'
     fields = {"id_": 7, "id_2": 8}
     check(tmp_path, grammar, '[types.id]\ntype = "integer"\n', (fields, b"\xa1\x07,\x08\x00"))
+
+
+@pytest.mark.parametrize(("after", "code"), [('"x"', ["E430"]), ('"-"', [])])
+def test_what_follows_pairs_is_no_part_of_the_last_value(after: str, code: list[str], tmp_path: Path) -> None:
+    grammar = f"A = %xA1 n *pair {after}\nn = OCTET\n"
+    grammar += 'pair = SP header-name ":" header-value\nheader-name = 1*ALPHA\nheader-value = 1*ALPHA\n'
+    found = faults(tmp_path, grammar, PROFILE + '[types.n]\ncounts = "pair"\n')
+    assert [fault.split()[0] for fault in found] == code
