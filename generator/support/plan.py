@@ -442,6 +442,20 @@ class Visitor:
         return None
 
 
+def flag_values(parts: Sequence[Part], announcing: int) -> tuple[dict[int, set[int]], int]:
+    """Return the allowed values of each mask of the flags, and the bits that announce no part.
+
+    `announcing` are the bits that announce parts of any message of the protocol.
+    """
+    allowed: dict[int, set[int]] = {}
+    absent = announcing
+    for presence in (part.presence for part in parts if part.presence.mask):
+        values = allowed.setdefault(presence.mask, set())
+        values |= {0, presence.value} if presence.kind == "announced" else {presence.value}
+        absent &= ~presence.mask
+    return allowed, absent
+
+
 def fixed_octets(op: Op) -> int | None:
     """Return the number of octets of an operation; None if it varies."""
     match op:
