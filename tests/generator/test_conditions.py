@@ -366,6 +366,10 @@ def test_a_number_that_counts_earlier_values_decides(tmp_path: Path) -> None:
         tmp_path, grammar, profile,
         ({"x": (1, 2), "ext": b"ext"}, b"\xa1\x02\0\1\0\2ext"), ({"x": (3,)}, b"\xa1\x01\0\3"),
     )  # fmt: skip
+    protocol = compile_protocol(write(tmp_path / "again", grammar, PROFILE + profile), shown="demo").protocol
+    with generated(tmp_path, protocol) as module, pytest.raises(EncodeError) as caught:
+        module.A(x=(3,), ext=b"ext").encode()
+    assert (caught.value.field, caught.value.expected) == ("ext", "no value, because size is 1")
 
 
 COVERED = "A = %xA1 x [y z] sum\nx = OCTET\ny = OCTET\nz = OCTET\nsum = OCTET\n"
