@@ -40,13 +40,13 @@ from specwire.generator.passes.expansion import check_expansion
 from specwire.generator.passes.field_names import distinct
 from specwire.generator.passes.fields import FieldReader
 from specwire.generator.passes.grammar import Grammar
+from specwire.generator.passes.hint_sources import SilentHintSource
 from specwire.generator.passes.layout import MessageReader
 from specwire.generator.passes.layouts import ChoiceLayout, FieldsLayout, ValueLayout
 from specwire.generator.passes.nesting import check_nesting
 from specwire.generator.passes.options import is_settled
 from specwire.generator.passes.payloads import build_payloads, defining_level
 from specwire.generator.passes.presence import name_announced, read_flags
-from specwire.generator.passes.reading import Silent
 from specwire.generator.passes.resolve import resolve_names
 from specwire.generator.passes.roots import find_messages, message_names
 from specwire.generator.passes.streams import find_stream
@@ -182,7 +182,7 @@ def _named_rules(grammar: Grammar, reader: TypeReader, messages: set[str]) -> It
                 yield ir.NamedRule(rule.name, rule.published_line, type)
             case FieldsLayout(items=items):
                 run = tuple(FieldReader(reader, rule, MessageTable()).run(items))
-                fields = derive_fields(Silent(reader), distinct(run, rule, Diagnostics()), rule)
+                fields = derive_fields(SilentHintSource(reader), distinct(run, rule, Diagnostics()), rule)
                 if is_settled(fields):
                     yield ir.NamedRule(rule.name, rule.published_line, fields=fields)
             case ChoiceLayout(rules=rules):

@@ -33,9 +33,10 @@ PEER = "peer"
 
 
 class Action(msgspec.Struct, frozen=True):
-    """A reader of one edition that reads data of the other one only under a condition, or not at all.
+    """A reader that must be updated, because it cannot read all data of the other edition.
 
-    `subjects` are the messages, or the parts of the protocol such as ``flags``; `why` are the reasons.
+    The verdict is that it reads `subjects` only under a condition, or not at all. These are messages, or
+    parts of the protocol such as ``flags``; `why` are the reasons.
     """
 
     reader: str

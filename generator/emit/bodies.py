@@ -264,14 +264,20 @@ def run_names(plan: Plan) -> dict[bytes, str]:
     return {among: f"_RUN_{number}" for number, among in enumerate(dict.fromkeys(filter(None, found)), 1)}
 
 
+def octet_ranges(among: bytes) -> list[tuple[int, int]]:
+    """Return the first and last octet of each range of octets, which are in ascending order."""
+    found: list[tuple[int, int]] = []
+    for octet in among:
+        if found and octet == found[-1][1] + 1:
+            found[-1] = found[-1][0], octet
+        else:
+            found.append((octet, octet))
+    return found
+
+
 def run_expression(among: bytes) -> str:
     """Return the regular expression for a run of octets, which are in ascending order."""
-    ranges: list[list[int]] = []
-    for octet in among:
-        if ranges and octet == ranges[-1][1] + 1:
-            ranges[-1][1] = octet
-        else:
-            ranges.append([octet, octet])
+    ranges = octet_ranges(among)
     spelled = (f"\\x{first:02x}" + f"-\\x{last:02x}" * (last > first) for first, last in ranges)
     return f"[{''.join(spelled)}]*"
 

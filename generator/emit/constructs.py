@@ -36,6 +36,7 @@ from specwire.generator.support.plan import (
     Region,
     Sized,
     fixed_octets,
+    flag_values,
     operations,
 )
 
@@ -171,16 +172,7 @@ class _Writer:
 
     def checks(self, plan: MessagePlan) -> list[str]:
         """Return checks of the flag bits that the message's parts allow."""
-        groups: dict[int, set[int]] = {}
-        for part in plan.parts:
-            presence = part.presence
-            if presence.mask:
-                values = groups.setdefault(presence.mask, set())
-                values |= {presence.value} if presence.kind == "always" else {0, presence.value}
-        known = 0
-        for mask in groups:
-            known |= mask
-        absent = announcing_bits(self.protocol) & ~known
+        groups, absent = flag_values(plan.parts, announcing_bits(self.protocol))
         if absent:
             groups[absent] = {0}
         return [

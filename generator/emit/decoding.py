@@ -46,6 +46,7 @@ from specwire.generator.support.plan import (
     TakeOctets,
     TakeText,
     Word,
+    flag_values,
     operations,
 )
 
@@ -397,24 +398,14 @@ class _Frames:
         """Check for bits of parts that the message lacks, and for bits that must be set
         together."""
         flags = self.flags
-        groups: dict[int, set[int]] = {}
-        for part in self.parts:
-            if not part.presence.mask:
-                continue
-            values = groups.setdefault(part.presence.mask, set())
-            values.add(part.presence.value)
-            if part.presence.kind == "announced":
-                values.add(0)
-        known = 0
+        groups, absent = flag_values(self.parts, announcing_bits(self.decoder.protocol))
         for mask, values in groups.items():
-            known |= mask
             several = mask & (mask - 1)
             if values == {mask}:
                 test = f"{flags} & 0x{mask:02x} != 0x{mask:02x}" if several else f"not {flags} & 0x{mask:02x}"
                 self.decoder.refuse_if(test)
             elif values != {0, mask} or several:
                 self.decoder.refuse_if(f"{flags} & 0x{mask:02x} not in {tuple(sorted(values))!r}")
-        absent = announcing_bits(self.decoder.protocol) & ~known
         if absent and flags:
             self.decoder.refuse_if(f"{flags} & 0x{absent:02x}")
 

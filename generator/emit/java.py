@@ -25,7 +25,7 @@ from specwire.generator.emit.write import Emitter, notice, render
 from specwire.generator.passes.shapes import takes_sender
 from specwire.generator.plan.layouts import layout_of
 from specwire.generator.support import layout
-from specwire.generator.support.plan import lower
+from specwire.generator.support.lowering import lower
 
 SUPPORT = (
     "Bits", "Checksum", "Choose", "Coding", "Count", "Decoder", "Enclosed", "Expect", "Extent", "Field", "Flags",

@@ -25,7 +25,8 @@ from specwire.generator.emit.records import records
 from specwire.generator.emit.write import Emitter, header, render
 from specwire.generator.passes.shapes import takes_sender
 from specwire.generator.plan.layouts import announcing_bits, layout_of
-from specwire.generator.support.plan import Plan, lower
+from specwire.generator.support.lowering import lower
+from specwire.generator.support.plan import Plan
 
 SUPPORT = (
     "native.pxd", "native.pyx", "native_numbers.pxd", "native_octets.pxd", "native_reading.pxd", "native_writing.pxd",

@@ -25,7 +25,6 @@ from specwire.generator.emit.native_names import (
     c_number,
     conditions,
     decided,
-    is_hidden,
     is_padded,
     less,
     literal,
@@ -39,7 +38,7 @@ from specwire.generator.emit.native_names import (
 )
 from specwire.generator.support import plan
 from specwire.generator.support.layout import Boolean, Digits, Float, Integer, Varint
-from specwire.generator.support.plan import ITEM, NAME, VALUE, fixed_octets
+from specwire.generator.support.plan import ITEM, NAME, VALUE, fixed_octets, is_hidden
 
 
 class Reader(Statements, plan.Visitor):

@@ -123,21 +123,13 @@ class _MessageReader(Reader):
         announcing = self.functions.announcing
         if not announcing or "flags" not in self.variables:
             return
-        groups: dict[int, set[int]] = {}
-        for part in parts:
-            if mask := part.presence.mask:
-                found = groups.setdefault(mask, set())
-                found.add(part.presence.value)
-                if part.presence.kind == "announced":
-                    found.add(0)
-        known = 0
+        groups, absent = plan.flag_values(parts, announcing)
         for mask, found in groups.items():
-            known |= mask
             if found != {0, mask} or mask & (mask - 1):
                 wanted = ", ".join(map(str, sorted(found)))
                 self.refuse_if(f"flags & 0x{mask:02x} not in ({wanted},)")
-        if announcing & ~known:
-            self.refuse_if(f"flags & 0x{announcing & ~known:02x}")
+        if absent:
+            self.refuse_if(f"flags & 0x{absent:02x}")
 
     def frame(self, index: str, body: plan.Body | None) -> None:
         """Take a frame into the variable ``frame``, and its content."""

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import msgspec
 
-from specwire.generator.emit.bodies import flat, nested
+from specwire.generator.emit.bodies import flat, nested, octet_ranges
 from specwire.generator.emit.python import Lines, octets_literal
 from specwire.generator.support import plan
 from specwire.generator.support.layout import Boolean, Coding, Digits, Integer, Varint
-from specwire.generator.support.plan import operations
+from specwire.generator.support.plan import is_hidden, operations
 
 CYTHON_WORDS = frozenset({"cdef", "cimport", "cpdef", "ctypedef", "include"})
 """Words that are reserved in Cython but not in Python."""
@@ -112,13 +112,6 @@ def values(body: plan.Body, *, optional: bool = False) -> Iterator[tuple[Value, 
                 continue
             case _:
                 yield op, optional
-
-
-def is_hidden(op: plan.Number | plan.Bit) -> bool:
-    """Return whether a number is computed from other values, or always the same."""
-    if isinstance(op, plan.Bit):
-        return op.constant is not None or op.spare or bool(op.counts or op.announces)
-    return bool(op.counts) or op.checks
 
 
 def numbers(body: plan.Body) -> Iterator[plan.Number | plan.Bit]:
@@ -330,12 +323,7 @@ def begins(run: str, at: str, octets: bytes, *, folded: bool = False) -> str:
 
 def ranges(among: bytes) -> str:
     """Return two arguments: the ranges of octets in ascending order, and their number."""
-    found: list[list[int]] = []
-    for octet in among:
-        if found and octet == found[-1][1] + 1:
-            found[-1][1] = octet
-        else:
-            found.append([octet, octet])
+    found = octet_ranges(among)
     return f"{literal(bytes(octet for pair in found for octet in pair))}, {len(found)}"
 
 

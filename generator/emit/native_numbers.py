@@ -16,13 +16,12 @@ from specwire.generator.emit.native_names import (
     Member,
     Statements,
     c_number,
-    is_hidden,
     none_of,
     number_bounds,
 )
 from specwire.generator.support import plan
 from specwire.generator.support.layout import Boolean, Coding, Digits, Float, Integer, Varint
-from specwire.generator.support.plan import fixed_octets
+from specwire.generator.support.plan import fixed_octets, is_hidden
 
 
 class NumberEncoder(Statements):

@@ -178,8 +178,8 @@ class OctetsType(msgspec.Struct, frozen=True, tag="octets", tag_field="type"):
 class PaddingType(msgspec.Struct, frozen=True, tag="padding", tag_field="type"):
     """Octets without meaning: any value is read; `octets` times the octet `fill` is written.
 
-    With `multiple`, there are as many as it takes for the position in the frame or record to be a
-    multiple of it; `octets` is 0.
+    With `multiple`, there are as many as it takes for the position to be a multiple of it, from the
+    start of the innermost frame, record, or octets that a number counts; `octets` is 0.
     """
 
     octets: int
@@ -198,7 +198,8 @@ class SizeType(msgspec.Struct, frozen=True, tag="size", tag_field="type"):
     """Number of all the octets that follow in the run.
 
     Encoding computes the size and uses the first of `forms` whose integer can hold it; decoding
-    reads every form. Forms can be distinguished: no tag begins with another.
+    reads every form. Forms can be distinguished: no tag begins with another. The integer is
+    big-endian.
     """
 
     forms: tuple[SizeForm, ...]
@@ -243,9 +244,9 @@ class ListType(msgspec.Struct, frozen=True, tag="list", tag_field="type"):
 
     With `number`, the count is written as that says, and `count_octets` is the least number of its
     octets. Without a count (`count_octets` is 0) the elements continue to the end of the run, or up
-    to the octets `until`, which are the constant after the list. An element has at least one octet,
-    and its layout defines its end. The constant octets `before` and `after` surround each element.
-    All octets are hexadecimal.
+    to the octet `until`, with which the constant after the list begins. An element has at least one
+    octet, and its layout defines its end. The constant octets `before` and `after` surround each
+    element. All octets are hexadecimal.
     """
 
     count_octets: int

@@ -13,8 +13,8 @@ from specwire.generator import ir
 from specwire.generator.abnf.statements import is_little_endian, number_kinds
 from specwire.generator.abnf.syntax import Rule
 from specwire.generator.ir.names import constant_name
+from specwire.generator.passes.hint_sources import BitSource
 from specwire.generator.passes.layouts import LARGEST_INTEGER
-from specwire.generator.passes.reading import BitSource
 from specwire.generator.profile.tables import BitTable, TypeHint
 
 
@@ -55,8 +55,8 @@ def read_bits(reader: BitSource, rule: Rule, hint: TypeHint) -> Iterator[NamedBi
 def _is_boolean(table: BitTable) -> bool:
     if table.type is not None:
         return table.type == "boolean"
-    said = table.constant is not None or table.members or table.counts or table.spare
-    return table.width == 1 and not said
+    is_number = table.constant is not None or table.members or table.counts or table.spare
+    return table.width == 1 and not is_number
 
 
 def _misfit(table: BitTable) -> str | None:

@@ -15,9 +15,9 @@ from msgspec import structs
 from specwire.generator import ir
 from specwire.generator.abnf.syntax import Reference, Rule
 from specwire.generator.ir.names import fold, snake_case
+from specwire.generator.passes.hint_sources import HintSource
 from specwire.generator.passes.layouts import fixed_octets
 from specwire.generator.passes.options import settle_options
-from specwire.generator.passes.reading import HintSource
 from specwire.generator.profile.tables import NOTHING_SAID, BitTable, TypeHint
 from specwire.generator.support.checksums import ALGORITHMS, OCTETS
 
@@ -31,6 +31,7 @@ def derive_fields(reader: HintSource, fields: Sequence[ir.Field], rule: Rule) ->
     run = _Run(reader, settle_options(reader, fields, rule), rule)
     run.counters()
     run.checksums()
+    run.conditions()
     run.trailer()
     return tuple(run.fields)
 
@@ -45,20 +46,25 @@ class _Run:
 
     def hint(self, field: ir.Field) -> TypeHint | BitTable:
         """Return what the profile says about a field."""
+        return self._declared(field)[0]
+
+    def _declared(self, field: ir.Field) -> tuple[TypeHint | BitTable, tuple[str, ...]]:
+        """Return what the profile says about a field, and the path where it does."""
         if field.rule is None:
-            return NOTHING_SAID
-        hint = self.reader.hint(Reference(field.rule, None, self.rule.name_span))
-        if not isinstance(field.type, ir.BitType):
-            return hint
-        shift = field.type.shift
-        return next((table for _, at, table in hint.bit_tables() if at == shift), NOTHING_SAID)
+            return NOTHING_SAID, ("types", field.name)
+        hint, path = self.reader.hint(Reference(field.rule, None, self.rule.name_span)), ("types", field.rule)
+        bits = _bits(field.type)
+        if bits is None:
+            return hint, path
+        tables = ((table, (*path, "bits", name)) for name, at, table in hint.bit_tables() if at == bits.shift)
+        return next(tables, (NOTHING_SAID, path))
 
     def retype(self, position: int, type: ir.Type) -> None:
         self.fields[position] = structs.replace(self.fields[position], type=type)
 
     def fault(self, field: ir.Field, message: str, help: str) -> None:
-        key = "counts" if self.hint(field).counts else "checksum"
-        place = self.reader.profile.place("types", field.rule or field.name, key)
+        hint, path = self._declared(field)
+        place = self.reader.profile.place(*path, "counts" if hint.counts else "checksum")
         self.reader.fault("E431", place, message, help)
 
     # Counters
@@ -96,52 +102,57 @@ class _Run:
     ) -> None:
         field = self.fields[position]
         found = self._named(field, names, position + 1)
-        if not found and list(names) == [ALL] and hint.plus > _greatest(number):
-            self.fault(
-                field,
+        if not found and list(names) == [ALL] and hint.plus <= _greatest(number):
+            self.retype(position, _nothing(number, hint.plus))
+            return
+        fault = self._uncountable(position, number, found, list(names) == [ALL])
+        if fault is not None:
+            self.fault(field, *fault)
+        elif found:
+            counted = tuple(self.fields[at].name for at in found)
+            self.retype(position, ir.CounterType(number, counted, hint.plus))
+            if len(found) == 1:
+                self._count_itself(found[0], octets=hint.counting == "octets")
+
+    def _uncountable(
+        self, position: int, number: ir.CountType | ir.BitType, found: Sequence[int], everything: bool
+    ) -> tuple[str, str] | None:
+        """Return why a number cannot count the fields at the positions `found`, and help."""
+        field = self.fields[position]
+        if not found:
+            if not everything:
+                return None
+            return (
                 f"'{field.name}' cannot hold `plus`: its greatest value is {_greatest(number)}",
                 "correct `plus`",
             )
-        elif not found and list(names) == [ALL]:
-            self.retype(position, _nothing(number, hint.plus))
-        if not found:
-            return
         if found != list(range(found[0], found[-1] + 1)):
-            self.fault(
-                field,
+            return (
                 f"'{field.name}' counts fields of '{self.rule}' that are not adjacent",
                 "list in `counts` all fields from the first to the last that it counts",
             )
-            return
-        counted = tuple(self.fields[at].name for at in found)
         uncountable = [self.fields[at].name for at in found if _is_uncountable(self.fields[at].type)]
         if uncountable or field.optional:
-            self.fault(
-                field,
+            return (
                 f"'{field.name}' cannot count '{uncountable[0]}'"
                 if uncountable
                 else f"'{field.name}' is optional, so it cannot count other fields",
                 "specwire cannot express a number that counts a size or padding up to a multiple, or that may be absent",
             )
-            return
         if self._crosses_option(position, found):
-            self.fault(
-                field,
+            return (
                 f"'{field.name}' counts fields of an option of which it is no part, or only some of them",
-                "a number that counts one optional value belongs to the same option; one that counts several "
-                "fields must count whole options",
+                (
+                    "a number that counts one optional value belongs to the same option; one that counts several "
+                    "fields must count whole options"
+                ),
             )
-            return
-        if self._overlaps(counted):
-            self.fault(
-                field,
+        if self._overlaps([self.fields[at].name for at in found]):
+            return (
                 f"'{field.name}' counts only some of the fields that another number of '{self.rule}' counts",
                 "one number must count all fields that the other counts, or none of them",
             )
-            return
-        self.retype(position, ir.CounterType(number, counted, hint.plus))
-        if len(found) == 1:
-            self._count_itself(found[0], octets=hint.counting == "octets")
+        return None
 
     def _crosses_option(self, position: int, found: Sequence[int]) -> bool:
         """Whether a counter counts a part of an option, or is a part of one that it counts."""
@@ -149,8 +160,7 @@ class _Run:
         options = {self.fields[at].option for at in found} - {own}
         if len(found) == 1 or own is not None:
             return bool(options)
-        outside = {field.option for at, field in enumerate(self.fields) if at not in found}
-        return bool(options & outside)
+        return self._divides_option(found)
 
     def _overlaps(self, names: Sequence[str]) -> bool:
         """Whether another counter counts some but not all of the fields, or the same ones."""
@@ -201,6 +211,15 @@ class _Run:
                     f"fields: {', '.join(other.name for other in self.fields[start:]) or 'none'}",
                 )
                 return []
+            # A rule that the run has more than once is named as often.
+            places = [at for at in places if at not in found]
+            if not places:
+                self.fault(
+                    field,
+                    f"'{field.name}' names '{name}' more often than '{self.rule}' has it",
+                    "name each field once",
+                )
+                return []
             found.append(places[0])
         covered = {at for place in found for at in self._integer(place)}
         if len(covered) > len(found):
@@ -233,47 +252,58 @@ class _Run:
             hint = self.hint(field)
             if not isinstance(hint, TypeHint) or hint.checksum is None:
                 continue
-            if not isinstance(field.type, ir.IntegerType) or field.type.signed:
-                self.fault(
-                    field,
-                    f"'{field.name}' cannot be a checksum: it is not an unsigned integer",
-                    'declare its `type` as "integer"',
-                )
+            fault = self._no_checksum(field, hint.checksum)
+            if fault is not None:
+                self.fault(field, *fault)
                 continue
-            if hint.checksum not in ALGORITHMS and ":" not in hint.checksum:
-                self.fault(
-                    field,
-                    f"'{hint.checksum}' is no checksum",
-                    f"write {', '.join(sorted(ALGORITHMS))}, or module:function",
-                )
-                continue
-            if (
-                field.optional
-                or field.option
-                or any(isinstance(other.type, ir.SizeType) for other in self.fields)
-            ):
-                self.fault(
-                    field,
-                    f"'{field.name}' cannot be a checksum: it is optional, or '{self.rule}' has a size",
-                    "specwire cannot express a checksum that may be absent, or one beside a size; name what the size "
-                    "covers with `counts`",
-                )
-                continue
-            octets = OCTETS.get(hint.checksum, field.type.octets)
-            if octets > field.type.octets:
-                self.fault(
-                    field,
-                    f"a {hint.checksum} has {octets} octets, but '{field.name}' has {field.type.octets}",
-                    "choose another algorithm, or correct the rule with an erratum",
-                )
-                continue
+            assert isinstance(field.type, ir.IntegerType)
             names = [hint.over] if isinstance(hint.over, str) else hint.over
             others = [at for at in range(len(self.fields)) if at != position]
             over = self._named(field, names, 0) if names else others
-            if over:
+            if self._divides_option(over):
+                self.fault(
+                    field,
+                    f"'{field.name}' covers only some of the fields of an option",
+                    "name all fields of the option with `over`, or none of them",
+                )
+            elif over:
                 covered = tuple(self.fields[at].name for at in over)
                 self.retype(position, ir.ChecksumType(field.type, hint.checksum, covered))
         self._check_order()
+
+    def _no_checksum(self, field: ir.Field, algorithm: str) -> tuple[str, str] | None:
+        """Return why a field cannot be a checksum, and help."""
+        if not isinstance(field.type, ir.IntegerType) or field.type.signed:
+            return (
+                f"'{field.name}' cannot be a checksum: it is not an unsigned integer",
+                'declare its `type` as "integer"',
+            )
+        if algorithm not in ALGORITHMS and ":" not in algorithm:
+            return (
+                f"'{algorithm}' is no checksum",
+                f"write {', '.join(sorted(ALGORITHMS))}, or module:function",
+            )
+        if field.optional or field.option or any(isinstance(one.type, ir.SizeType) for one in self.fields):
+            return (
+                f"'{field.name}' cannot be a checksum: it is optional, or '{self.rule}' has a size",
+                (
+                    "specwire cannot express a checksum that may be absent, or one beside a size; name what the size "
+                    "covers with `counts`"
+                ),
+            )
+        octets = OCTETS.get(algorithm, field.type.octets)
+        if octets > field.type.octets:
+            return (
+                f"a {algorithm} has {octets} octets, but '{field.name}' has {field.type.octets}",
+                "choose another algorithm, or correct the rule with an erratum",
+            )
+        return None
+
+    def _divides_option(self, positions: Sequence[int]) -> bool:
+        """Whether some, but not all, fields of an option are at these positions."""
+        inside = {self.fields[at].option for at in positions}
+        outside = {field.option for at, field in enumerate(self.fields) if at not in positions}
+        return bool(inside & outside - {None})
 
     def _check_order(self) -> None:
         """Report the first checksum that covers itself, also through others."""
@@ -295,6 +325,27 @@ class _Run:
                     "name the rules that it covers with `over`",
                 )
                 return
+
+    # Conditions
+
+    def conditions(self) -> None:
+        """Report options whose number is not known before their values are written."""
+        for position, field in enumerate(self.fields):
+            option = field.option
+            if option is None or option.kind != "number" or option == self.fields[position - 1].option:
+                continue
+            number = next((other for other in self.fields if other.name == option.field), field)
+            behind = {other.name for other in self.fields[position:]}
+            match number.type:
+                case ir.ChecksumType():
+                    reason = f"'{number.name}' is a checksum"
+                case ir.CounterType(counts=counts) if behind.intersection(counts):
+                    reason = f"'{number.name}' counts what follows it"
+                case _:
+                    continue
+            place = self.reader.profile.place("types", field.rule or field.name, "presence")
+            message = f"the option of '{field.name}' in '{self.rule}': {reason}"
+            self.reader.fault("E405", place, message, "name a number that is a value of its own")
 
     # Trailers
 

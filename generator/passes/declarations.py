@@ -114,8 +114,8 @@ class Names:
                 "rule", name if dot else key, [r.name for r in grammar.rules], "E511", ("types", key)
             )
         elif dot:
-            said = {f for f in hint.__struct_fields__ if getattr(hint, f) != getattr(TypeHint(), f)}
-            for word in sorted(said - _OF_FIELDS):
+            given = {f for f in hint.__struct_fields__ if getattr(hint, f) != getattr(TypeHint(), f)}
+            for word in sorted(given - _OF_FIELDS):
                 self.diagnostics.error(
                     "E511",
                     self.loaded.place("types", key, word),

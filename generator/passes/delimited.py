@@ -2,9 +2,9 @@
 
 A text of open length ends before the constant that follows it, if the text cannot contain the first
 octet of the constant. If something else follows, the text is the longest run of its octets, if
-nothing that follows can begin with one of them. A list without a count ends before the constant
-that follows it, if no element begins like this constant. Otherwise the end is ambiguous, and the
-value has no end (E409).
+nothing that follows can begin with one of them. A list without a count ends before the first octet
+of the constant that follows it, if no element begins with this octet. Otherwise the end is
+ambiguous, and the value has no end (E409).
 """
 
 from __future__ import annotations
@@ -68,4 +68,5 @@ def _ended_list(type: ir.ListType | ir.PairsType, behind: Sequence[ir.Field]) ->
         return type
     if first_of(after.type) & (first_of(type) | last_octets(type)):
         return type
-    return structs.replace(type, until=after.type.hex)
+    # One octet: an item that is shorter than the constant cannot form it with the items after it.
+    return structs.replace(type, until=after.type.hex[:2])

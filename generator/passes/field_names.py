@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import chain, count, pairwise
 
 import msgspec
 
@@ -14,6 +14,7 @@ from specwire.generator.abnf.syntax import Rule
 from specwire.generator.diagnostics import Diagnostics
 from specwire.generator.ir.names import attribute, snake_case
 
+_NUMBERED = re.compile(r"_\d+\Z")
 _LABEL = re.compile(r"(?P<name>[A-Za-z][\w-]*)=\Z", re.ASCII)
 
 
@@ -25,25 +26,40 @@ def distinct(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) -
     """
     fields = [_labelled(field, before) for before, field in pairwise([None, *fields]) if field]
     short = Counter(field.name.rpartition("/")[2] for field in fields)
-    seen: Counter[str] = Counter()
-    found: list[ir.Field] = []
-    for field in fields:
-        parts = field.name.split("/")
-        name = parts[-1] if short[parts[-1]] == 1 else "_".join(parts[-2:])
-        seen[name] += 1
-        if seen[name] > 1 and field.implied:
-            # A repeated constant, such as a blank between words: its name is never used.
-            name = f"{name}_{seen[name]}"
-        elif seen[name] > 1:
-            name = f"{name}_{seen[name]}"
+    names = [_qualified(field, short) for field in fields]
+    taken: set[str] = set()
+    found: dict[int, str] = {}
+    # Messages have no attribute for a constant, so values are named first.
+    for at in sorted(range(len(fields)), key=lambda at: fields[at].implied):
+        found[at] = _free(names[at], taken, fields[at].implied)
+        taken.add(found[at])
+        if found[at] != names[at] and not fields[at].implied:
             diagnostics.warning(
                 "W408",
                 rule.name_span,
-                f"'{rule}' has several fields '{parts[-1]}'; one is named '{name}'",
+                f"'{rule}' has several fields '{fields[at].name.rpartition('/')[2]}'; one is named '{found[at]}'",
                 "give each field a separate rule with the intended name in an erratum",
             )
-        found.append(msgspec.structs.replace(field, name=name, attribute=attribute(name)))
-    return tuple(found)
+    return tuple(
+        msgspec.structs.replace(field, name=found[at], attribute=attribute(found[at]))
+        for at, field in enumerate(fields)
+    )
+
+
+def _qualified(field: ir.Field, short: Counter[str]) -> str:
+    """Return the name of a field, with that of its rule if `short` has its own name more than once."""
+    parts = field.name.split("/")
+    return parts[-1] if short[parts[-1]] == 1 else "_".join(parts[-2:])
+
+
+def _free(name: str, taken: set[str], implied: bool) -> str:
+    """Return a name that is not taken: with the lowest number, if necessary.
+
+    A constant may get another number in place of its own.
+    """
+    stem = _NUMBERED.sub("", name) if implied else name
+    numbered = (f"{stem}_{number}" for number in count(2))
+    return next(other for other in chain([name], numbered) if other not in taken)
 
 
 def _labelled(field: ir.Field, before: ir.Field | None) -> ir.Field:

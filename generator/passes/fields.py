@@ -195,11 +195,13 @@ class FieldReader:
     def _condition(self, element: Element) -> ir.Option | None:
         """Return the condition that the profile states for an element or for a rule in it."""
         for use in (element,) if isinstance(element, Reference) else references(element):
-            said = self.reader.hint(use).presence
-            if isinstance(said, PresenceTable):
-                return ir.Option("number", field=said.field, mask=said.mask, values=tuple(said.values))
-            if isinstance(said, str) and fold(said) in self.reader.bit_names:
-                return ir.Option("number", field=said)
+            presence = self.reader.hint(use).presence
+            if isinstance(presence, PresenceTable):
+                return ir.Option(
+                    "number", field=presence.field, mask=presence.mask, values=tuple(presence.values)
+                )
+            if isinstance(presence, str) and fold(presence) in self.reader.bit_names:
+                return ir.Option("number", field=presence)
         return None
 
     def stack(
@@ -279,11 +281,11 @@ class FieldReader:
     def _bits(self, rule: Rule, hint: TypeHint) -> Iterator[ir.Field]:
         """Yield the fields of the bits of an integer."""
         for bits in read_bits(self.reader, rule, hint):
-            said = TypeHint(
+            hint = TypeHint(
                 default=bits.table.default, unit=bits.table.unit, doc=bits.table.doc or "",
                 timestamp=bits.table.timestamp, epoch=bits.table.epoch,
             )  # fmt: skip
-            field = self._field(bits.name, bits.type, rule, said)
+            field = self._field(bits.name, bits.type, rule, hint)
             yield msgspec.structs.replace(field, name=f"{snake_case(rule.name)}/{field.name}")
 
     def _opened(self, rule: Rule, found: FieldsLayout, hint: TypeHint, *, last: bool) -> Iterator[ir.Field]:

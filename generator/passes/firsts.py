@@ -90,6 +90,8 @@ def last_octets(type: ir.Type) -> frozenset[int]:
             return last_octets(number)
         case ir.ListType(element=element, after="") if not isinstance(element, ir.EnclosingType):
             return last_octets(element)
+        case ir.PairsType(name=name, value=value, after=""):
+            return last_octets(value or name)
         case ir.RecordType(fields=fields) if fields:
             return last_octets(fields[-1].type)
         case ir.UnionType(options=options):

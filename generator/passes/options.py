@@ -18,8 +18,8 @@ from specwire.generator.abnf.syntax import Rule
 from specwire.generator.diagnostics import Span
 from specwire.generator.ir.names import fold, snake_case
 from specwire.generator.passes.firsts import first_octets
+from specwire.generator.passes.hint_sources import HintSource
 from specwire.generator.passes.layouts import fixed_octets
-from specwire.generator.passes.reading import HintSource
 
 
 def settle_options(reader: HintSource, fields: Sequence[ir.Field], rule: Rule) -> list[ir.Field]:

@@ -8,12 +8,21 @@ octet: otherwise a short message could contain a list of any length.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from msgspec import structs
 
 from specwire.generator import ir
-from specwire.generator.abnf.syntax import Alternation, Concatenation, Element, Reference, Repetition, Rule
+from specwire.generator.abnf.syntax import (
+    Alternation,
+    Concatenation,
+    Element,
+    Option,
+    Reference,
+    Repetition,
+    Rule,
+)
 from specwire.generator.passes.delimited import end_element
 from specwire.generator.passes.layouts import FieldsLayout, ValueLayout, is_open, least_octets
 from specwire.generator.passes.runs import flat
@@ -84,13 +93,24 @@ def read_collection(
 def is_structured(reader: TypeReader, body: Element) -> bool:
     """Whether each repetition is constants around one value, or around a name and a value.
 
-    ``*(SP key)`` is then a list, although all of it together is text.
+    One value or both may be in an option with constants. ``*(SP key)`` and ``*(["!" flag] key SP)``
+    are then lists, although all of it together is text.
     """
     opened = reader.opened(body)
-    items = tuple(flat(opened.items)) if isinstance(opened, Concatenation) else ()
+    items = tuple(_outside_options(opened.items)) if isinstance(opened, Concatenation) else ()
     values = [item for item in items if reader.octets.constant(item) is None]
     named = all(isinstance(item, Reference) and reader.grammar.find(item) for item in values)
     return named and 1 <= len(values) <= 2 and len(values) < len(items)
+
+
+def _outside_options(items: Iterable[Element]) -> Iterator[Element]:
+    """Yield the elements of a concatenation, and those of the options in it."""
+    for item in flat(tuple(items)):
+        inside = item.element if isinstance(item, Option) else None
+        if isinstance(inside, Concatenation):
+            yield from flat(inside.items)
+        else:
+            yield item
 
 
 def _pairs(reader: TypeReader, width: int, body: Element, hint: TypeHint) -> ir.PairsType | None:

@@ -87,7 +87,7 @@ def _kind(
     if _is_word(reader, element, after):
         return "word"
     if after is not None and _is_unnamed_size(reader, element, after):
-        if _said(reader, element) is None:
+        if _scope_of(reader, element) is None:
             _assume(reader, element, "the number of octets after it, because a constant is before it")
         return "size"
     if reader.octets.constant(element) is not None or reader.prefix(element) is None:
@@ -113,7 +113,12 @@ def counts(reader: TypeReader, head: Element, repetition: Repetition) -> bool:
         return False
     hint = reader.hint(head if isinstance(head, Reference) else None)
     body = repetition.element
-    if hint.bits or (isinstance(body, Reference) and fold(body.name) in reader.counted_names):
+    if (
+        hint.bits
+        or hint.counts
+        or hint.checksum
+        or (isinstance(body, Reference) and fold(body.name) in reader.counted_names)
+    ):
         return False
     if hint.scope is None and reader.width(head) is not None and not _says_count(head):
         _assume(reader, head, f"the number of what follows it: '{_shown(repetition)}'")
@@ -139,7 +144,7 @@ def _scope(
 def _is_unnamed_size(reader: TypeReader, element: Element, after: Element) -> bool:
     """Whether an element is a size by its shape only: a short or a long integer, each after a constant."""
     opened = reader.opened(element)
-    if _said(reader, element) == "none" or _open_value(reader, after) is None:
+    if _scope_of(reader, element) == "none" or _open_value(reader, after) is None:
         return False
     match element, opened:
         case Reference() | Alternation(), Alternation():
@@ -150,8 +155,8 @@ def _is_unnamed_size(reader: TypeReader, element: Element, after: Element) -> bo
     return False
 
 
-def _said(reader: TypeReader, element: Element) -> str | None:
-    """Return what an element counts according to the profile."""
+def _scope_of(reader: TypeReader, element: Element) -> str | None:
+    """Return the `scope` that the profile declares for an element."""
     return reader.hint(_name(reader, element)).scope
 
 
@@ -170,9 +175,12 @@ def _is_word(reader: TypeReader, element: Element, after: Element | None) -> boo
         return reader.octets.constant(element) == bytes((min(len(after.text), 0xFF),))
     if not isinstance(element, Reference) or not _LENGTH.match(element.name) or not reader.width(element):
         return False
-    if reader.octets.constant(element) is not None or reader.hint(element).scope == "none":
+    hint = reader.hint(element)
+    if reader.octets.constant(element) is not None or hint.scope == "none" or hint.counts or hint.checksum:
         return False
-    if reader.hint(element).scope is None:
+    if reader.prefix(element) is None:
+        return False
+    if hint.scope is None:
         _assume(reader, element, f'the length of "{after.text}" after it')
     return True
 

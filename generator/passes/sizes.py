@@ -91,8 +91,3 @@ def _apart(forms: Iterable[ir.SizeForm]) -> bool:
     tags = sorted(form.tag for form in forms if form.tag)
     bare = sum(1 for form in forms if not form.tag)
     return bare <= 1 and not any(after.startswith(tag) for tag, after in pairwise(tags))
-
-
-def names_size(element: Element) -> bool:
-    """Whether an element is the name of a size."""
-    return isinstance(element, Reference) and is_size_name(element.name)

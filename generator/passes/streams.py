@@ -68,12 +68,47 @@ def _fault_at_end(message: ir.Message) -> Fault | None:
         case _:
             reason = f"'{message.rule}' is not one frame"
             return reason, "declare how parts are framed: `magics` and the other keys"
-    if not ends(fields) or _looks_ahead(fields):
+    if not ends(fields):
         reason = f"'{message.rule}' ends where its frame ends"
         return reason, "end it with a value that has a length, a terminator or a fixed size"
+    if _looks_ahead(fields):
+        reason = f"only the octets after '{message.rule}' say where it ends"
+        return reason, "end it with a constant, or a value of fixed size, that is always present"
+    for run in _runs(fields):
+        if number := _decides_from_inside(run):
+            reason = f"'{number}' is among octets that another number counts, and decides what follows them"
+            return reason, "let no other number count it, or count in the same number what it decides"
     if not _least(fields):
         return f"'{message.rule}' can be empty", "begin it with a constant"
     return None
+
+
+def _runs(fields: Sequence[ir.Field]) -> Iterator[Sequence[ir.Field]]:
+    """Yield a run, and those of the records in it."""
+    yield fields
+    types = [field.type for field in fields]
+    while types:
+        match types.pop():
+            case ir.ListType(element=element):
+                types.append(element)
+            case ir.UnionType(options=options):
+                types += options
+            case ir.RecordType(fields=inside):
+                yield from _runs(inside)
+
+
+def _decides_from_inside(fields: Sequence[ir.Field]) -> str:
+    """Return the first number among counted octets on which values after these depend; else ""."""
+    regions = [set(field.type.counts) for field in fields if isinstance(field.type, ir.CounterType)]
+    for field in fields:
+        option = field.option
+        numbers = {option.field: {field.name}} if option and option.field else {}
+        if isinstance(field.type, ir.CounterType):
+            numbers[field.name] = set(field.type.counts)
+        for number, decided in numbers.items():
+            if any(number in region and not decided <= region for region in regions):
+                return number
+    return ""
 
 
 def _least(fields: Iterable[ir.Field]) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from specwire.generator import ir
 from specwire.generator.ir.names import fold
-from specwire.generator.passes.reading import TimeSource
+from specwire.generator.passes.hint_sources import TimeSource
 from specwire.generator.profile.tables import TypeHint
 from specwire.generator.profile.value_checks import read_epoch
 

@@ -243,7 +243,8 @@ class TypeReader:
         if self.is_bits(head):
             return None
         described = rule is not None and any(number_kinds(self.comment(rule)))
-        if rule is not None and (described or declared.says_type(self.hint(rule))):
+        says_type = rule is not None and declared.says_type(self.hint(rule))
+        if rule is not None and (described or says_type):
             layout = self.layout(rule)
             match layout.type if isinstance(layout, ValueLayout) else None:
                 case ir.IntegerType(octets=octets, order="little", signed=False) if octets > 1:
@@ -252,6 +253,10 @@ class TypeReader:
                     return 1, number
                 case ir.DigitsType(signed=False) as number if number.minimum == number.maximum:
                     return number.minimum, number
+                case ir.IntegerType(signed=False, enum=None):
+                    pass
+                case _ if says_type:
+                    return None
         width = self.width(head)
         return None if width is None else (width, None)
 
@@ -491,8 +496,8 @@ class TypeReader:
 
 def _counted(hints: Iterable[TypeHint]) -> Iterator[str]:
     for hint in hints:
-        said = [hint.counts, *(bits.counts for _, _, bits in hint.bit_tables())]
-        for names in said:
+        counted = [hint.counts, *(bits.counts for _, _, bits in hint.bit_tables())]
+        for names in counted:
             yield from [names] if isinstance(names, str) else names
 
 

@@ -1,7 +1,7 @@
 """Layout of a protocol: the IR without names and meanings that only people read.
 
 The layout is the data in a package's ``layout.py``, and the input of
-`specwire.generated.plan.lower`. Its types are those of `specwire.generated.layout`.
+`specwire.generated.lowering.lower`. Its types are those of `specwire.generated.layout`.
 """
 
 from __future__ import annotations

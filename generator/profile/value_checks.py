@@ -143,6 +143,7 @@ def _named(loaded: LoadedProfile) -> Iterator[Fault]:
             )
         yield from _timestamp(("types", rule), hint)
         yield from _bits(rule, hint)
+        yield from _scope(rule, hint)
         for member in hint.members:
             if not _WORD.match(member):
                 yield (
@@ -153,24 +154,24 @@ def _named(loaded: LoadedProfile) -> Iterator[Fault]:
     yield from _stream(loaded)
 
 
-def _timestamp(path: toml_places.Path, said: TypeHint | BitTable) -> Iterator[Fault]:
+def _timestamp(path: toml_places.Path, hint: TypeHint | BitTable) -> Iterator[Fault]:
     """Yield the faults of `timestamp` and `epoch`."""
-    if said.timestamp is None:
-        if said.epoch is not None:
+    if hint.timestamp is None:
+        if hint.epoch is not None:
             yield (
                 (*path, "epoch"),
                 "`epoch` has no effect without `timestamp`",
                 'add `timestamp`, as in timestamp = "ms", or remove it',
             )
         return
-    if said.unit is not None:
+    if hint.unit is not None:
         yield (*path, "unit"), "`unit` and `timestamp` both say the unit", "remove `unit`"
     try:
-        read_epoch(said.epoch)
+        read_epoch(hint.epoch)
     except ValueError:
         yield (
             (*path, "epoch"),
-            f"{said.epoch!r} is no date or date-time in UTC",
+            f"{hint.epoch!r} is no date or date-time in UTC",
             'write epoch = "1900-01-01" or epoch = "1980-01-06T12:00:00Z"',
         )
 
@@ -194,6 +195,12 @@ def _bits(rule: str, hint: TypeHint) -> Iterator[Fault]:
                     f"`{key}` has no effect without `counts`",
                     "add `counts`",
                 )
+        if not 0 <= bits.plus < 2**32:
+            yield (
+                ("types", rule, "bits", name, "plus"),
+                f"{bits.plus} cannot be added",
+                "write a number from 0 to 2^32",
+            )
         yield from _timestamp(("types", rule, "bits", name), bits)
     for key in (
         "type",
@@ -213,6 +220,22 @@ def _bits(rule: str, hint: TypeHint) -> Iterator[Fault]:
                 ("types", rule, key),
                 f"`{key}` does not apply to a rule with `bits`",
                 "write it for the bits, or remove it",
+            )
+
+
+def _scope(rule: str, hint: TypeHint) -> Iterator[Fault]:
+    """Yield keys that a size cannot have, because its octets say how long other values are."""
+    if hint.scope not in ("next", "rest"):
+        return
+    given = {key: bool(getattr(hint, key)) for key in ("signed", "counts", "checksum", "members")}
+    given["constant"] = hint.constant is not None
+    given["type"] = hint.type not in (None, "integer", "varint", "decimal", "hexadecimal")
+    for key, is_given in given.items():
+        if is_given:
+            yield (
+                ("types", rule, key),
+                f"`{key}` does not apply to a size with `scope`",
+                'remove one of them, or write scope = "none"',
             )
 
 

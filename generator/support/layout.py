@@ -1,7 +1,7 @@
 """Data model of message layouts: the content of a package's ``layout.py``, and the input of the
 plan.
 
-`specwire.generated.plan.lower` makes operations of a layout. Back ends spell or perform these
+`specwire.generated.lowering.lower` makes operations of a layout. Back ends spell or perform these
 operations.
 """
 
@@ -138,8 +138,11 @@ class Octets(msgspec.Struct, frozen=True):
 
 
 class Padding(msgspec.Struct, frozen=True):
-    """Octets without meaning, written as `fill`: `octets`, or up to a `multiple` from the start of
-    the run."""
+    """Octets without meaning, written as `fill`: `octets` of them.
+
+    With `multiple`, up to a multiple of so many octets, from the start of the innermost frame,
+    record, or octets that a number counts.
+    """
 
     octets: int
     fill: bytes
@@ -163,8 +166,8 @@ class Checksum(msgspec.Struct, frozen=True):
 
 
 class Size(msgspec.Struct, frozen=True):
-    """Number of octets that follow in the run. Each form is a tag and the width of the integer
-    after it.
+    """Number of octets that follow in the run. Each form is a tag and the width of the big-endian
+    integer after it.
 
     A form without a tag applies if no tag of another form matches.
     """

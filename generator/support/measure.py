@@ -152,17 +152,17 @@ class Measure(ops.Visitor):
 
     # Octets
 
-    def _require(self, octets: int, said: int) -> None:
-        """Wait until the next `octets` octets are there; the number of them is `said` at this offset."""
+    def _require(self, octets: int, number_at: int) -> None:
+        """Require the next `octets` octets; the number that counts them is at the offset `number_at`."""
         end = self._at + octets
         if end > self._max_octets:
-            self._refuse_length(str(end), said)
+            self._refuse_length(str(end), number_at)
         self._required = max(self._required, end)
         if end > self._held:
             raise _Incomplete(end)
 
-    def _wait(self) -> NoReturn:
-        """Wait for the octet after those that are there."""
+    def _require_more(self) -> NoReturn:
+        """Require one octet more than there are."""
         if self._held == self._max_octets:
             self._refuse_length("more", self._at)
         raise _Incomplete(self._held + 1)
@@ -175,8 +175,8 @@ class Measure(ops.Visitor):
         at = self._start + self._at
         return bytes(self._buffer[at : min(at + octets, self._start + self._held)])
 
-    def _skip(self, octets: int, said: int | None = None) -> None:
-        self._require(octets, self._at if said is None else said)
+    def _skip(self, octets: int, number_at: int | None = None) -> None:
+        self._require(octets, self._at if number_at is None else number_at)
         self._at += octets
 
     def _begins(self, octets: bytes, *, folded: bool = False) -> bool:
@@ -185,7 +185,7 @@ class Measure(ops.Visitor):
         if folded:
             found = found.lower()
         if found != octets and octets.startswith(found):
-            self._wait()
+            self._require_more()
         return found == octets
 
     def _choose(self, options: Sequence[tuple[Tag, T]], *, folded: bool) -> tuple[T, int]:
@@ -199,7 +199,7 @@ class Measure(ops.Visitor):
             if alike == len(tag):
                 return option, alike
             if alike == len(found):
-                self._wait()
+                self._require_more()
             most = max(most, alike)
         raise _Refused(self._at + most + 1)
 
@@ -222,7 +222,7 @@ class Measure(ops.Visitor):
         except NumberError:
             raise _Refused(self._at + _refused_octets(op.coding, octets)) from None
         if found is None:
-            self._wait()
+            self._require_more()
         value, size = found
         self._run.numbers[op.slot] = value, self._at
         for bit in op.bits:
@@ -255,7 +255,7 @@ class Measure(ops.Visitor):
         found = self._buffer.find(until, self._start + begin, self._start + self._held)
         if found < 0:
             self._searched = max(begin, self._held - len(until) + 1)
-            self._wait()
+            self._require_more()
         self._at = found - self._start
 
     def _skip_run(self, extent: ops.Extent) -> None:
@@ -265,7 +265,7 @@ class Measure(ops.Visitor):
         del run  # it keeps the buffer from growing
         if end == self._held:
             self._searched = end
-            self._wait()
+            self._require_more()
         if end - self._at < extent.octets:
             raise _Refused(end + 1)
         self._at = end
@@ -287,12 +287,12 @@ class Measure(ops.Visitor):
         """Measure items: as many as a number says, or up to certain octets."""
         times = 1
         if op.count:
-            times, said = self._count(op.count, op.plus)
+            times, number_at = self._count(op.count, op.plus)
             match op.body:
                 case (ops.Fixed(octets=size),):
-                    self._skip(times * size, said)
+                    self._skip(times * size, number_at)
                     return
-            self._require(times, said)  # each item has at least one octet
+            self._require(times, number_at)  # each item has at least one octet
         self._levels.append(_Level(op.body, self._run, times, op.until))
 
     def nest(self, op: ops.Nest) -> None:

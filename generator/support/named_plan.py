@@ -14,7 +14,7 @@ import msgspec
 
 from specwire.generated import plan as ops
 from specwire.generated.layout import Field, Frame, ListOf, MessageLayout, ProtocolLayout, Record, Type, Union
-from specwire.generated.plan import lower
+from specwire.generated.lowering import lower
 
 Value = (
     ops.Expect | ops.Number | ops.TakeText | ops.TakeOctets | ops.Word | ops.Pad | ops.Loop | ops.Nest

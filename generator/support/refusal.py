@@ -204,22 +204,12 @@ class _Pass:
 
     def _check_flags(self, flags: int, offset: int) -> None:
         """Check for bits of parts that the message lacks, and for incomplete combinations of bits."""
-        allowed: dict[int, set[int]] = {}
-        for part in self.parts:
-            if not part.presence.mask:
-                continue
-            values = allowed.setdefault(part.presence.mask, set())
-            values.add(part.presence.value)
-            if part.presence.kind == "announced":
-                values.add(0)
-        known = 0
+        allowed, absent = ops.flag_values(self.parts, self.announcing)
         for mask, values in allowed.items():
-            known |= mask
             if flags & mask not in values:
                 self._refuse_flags(flags & mask, either(f"0x{v:02x}" for v in sorted(values)), offset)
-        absent = flags & self.announcing & ~known
-        if absent:
-            self._refuse_flags(absent, "0x00: the message has no such part", offset)
+        if flags & absent:
+            self._refuse_flags(flags & absent, "0x00: the message has no such part", offset)
 
     def _refuse_flags(self, found: int, expected: str, offset: int) -> NoReturn:
         self.reader.refuse("range", expected, f"0x{found:02x}", offset)

@@ -250,6 +250,7 @@ class Writer(NamedVisitor):
             self._set(position, op, number + plus)
         else:
             self._run.pieces[position] = slot, write_number(op.coding, number + plus)
+            self._run.numbers[slot] = number + plus
 
     # Texts and octets
 
@@ -396,6 +397,7 @@ class Writer(NamedVisitor):
             self._check_number(op, present)
         if not present:
             self._check_absent(op.others)
+            self._count_nothing(op.body)
             return
         position = len(self._run.pieces)
         yield op.body
@@ -414,6 +416,19 @@ class Writer(NamedVisitor):
         self.enter(op.slot)
         expected = f"{'no' if present else 'a'} value, because {name} is {number}"
         self.refuse("range", expected, describe(self._value(op.slot)))
+
+    def _count_nothing(self, body: ops.Body) -> None:
+        """Write the numbers before an omitted option that count a value of it."""
+        for op in ops.operations(body):
+            match op:
+                case ops.TakeText(extent=counted) | ops.TakeOctets(extent=counted):
+                    slot, plus = counted.slot, counted.plus
+                case ops.Loop(count=slot, plus=plus) | ops.Region(count=slot, plus=plus):
+                    pass
+                case _:
+                    continue
+            if slot in self._run.open:
+                self._count(slot, plus, 0)
 
     def _check_absent(self, slots: Sequence[str]) -> None:
         for slot in slots:

@@ -9,6 +9,7 @@ import pytest
 
 from specwire.generated.errors import DecodeError, EncodeError
 from specwire.generator import ir
+from specwire.generator.diagnostics import SpecError
 from specwire.generator.pipeline import compile_protocol
 from tests.generator.compiling import faults, write
 from tests.generator.test_layouts import generated
@@ -325,3 +326,135 @@ def test_the_condition_of_an_option_is_in_the_ir(tmp_path: Path) -> None:
     colon, x, end = protocol.messages[0].fields
     assert colon.option == x.option == ir.Option("octets", 1, octets="3a")
     assert (x.nullable, x.required, end.option) == (True, False, None)
+
+
+@pytest.mark.parametrize(
+    ("grammar", "profile", "reason"),
+    [
+        (
+            'A = %xA1 k sum [ext]\nk = OCTET\nsum = OCTET\next = 3OCTET\n',
+            ('[types.k]\ntype = "integer"\n[types.sum]\ntype = "integer"\nchecksum = "xor8"\nover = "k"\n'
+            '[types.ext]\ntype = "octets"\npresence = { field = "sum", values = [2] }\n'),
+            "'sum' is a checksum",
+        ),
+        (
+            "A = %xA1 size [ext] data\nsize = OCTET\ndata = *OCTET\next = 3OCTET\n",
+            '[types.size]\ncounts = "data"\n[types.ext]\npresence = { field = "size", values = [2] }\n',
+            "'size' counts what follows it",
+        ),
+        (
+            "A = %xA1 size [ext] data\nsize = OCTET\ndata = *OCTET\next = 3OCTET\n",
+            '[types.size]\ncounts = "*"\n[types.ext]\npresence = { field = "size", values = [2] }\n',
+            "'size' counts what follows it",
+        ),
+    ],
+    ids=["a checksum", "a number that counts a later value", "a number that counts the option"],
+)  # fmt: skip
+def test_a_number_that_is_computed_later_decides_nothing(
+    grammar: str, profile: str, reason: str, tmp_path: Path
+) -> None:
+    with pytest.raises(SpecError) as caught:
+        compile_protocol(write(tmp_path, grammar, PROFILE + profile), shown="demo")
+    (error,) = [found for found in caught.value.diagnostics if found.code.startswith("E")]
+    assert (error.code, error.message) == ("E405", f"the option of 'ext' in 'A': {reason}")
+
+
+def test_a_number_that_counts_earlier_values_decides(tmp_path: Path) -> None:
+    grammar = "A = %xA1 size *x [ext]\nsize = OCTET\nx = 2OCTET\next = 3OCTET\n"
+    profile = '[types.size]\ncounts = "x"\n[types.ext]\ntype = "octets"\npresence = { field = "size", values = [2] }\n'
+    check(
+        tmp_path, grammar, profile,
+        ({"x": (1, 2), "ext": b"ext"}, b"\xa1\x02\0\1\0\2ext"), ({"x": (3,)}, b"\xa1\x01\0\3"),
+    )  # fmt: skip
+    protocol = compile_protocol(write(tmp_path / "again", grammar, PROFILE + profile), shown="demo").protocol
+    with generated(tmp_path, protocol) as module, pytest.raises(EncodeError) as caught:
+        module.A(x=(3,), ext=b"ext").encode()
+    assert (caught.value.field, caught.value.expected) == ("ext", "no value, because size is 1")
+
+
+COVERED = "A = %xA1 x [y z] sum\nx = OCTET\ny = OCTET\nz = OCTET\nsum = OCTET\n"
+COVERED_PROFILE = """\
+[types]
+x.type = "integer"
+z.type = "integer"
+y = { type = "integer", presence = { field = "x", values = [2] } }
+sum = { type = "integer", checksum = "xor8", over = %s }
+"""
+
+
+def test_a_checksum_covers_a_whole_option(tmp_path: Path) -> None:
+    check(
+        tmp_path, COVERED, COVERED_PROFILE % ["y", "z"],
+        ({"x": 2, "y": 8, "z": 5}, b"\xa1\x02\x08\x05\x0d"), ({"x": 1}, b"\xa1\x01\x00"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("over", [["y"], ["z"], ["x", "y"]])
+def test_a_checksum_of_a_part_of_an_option_is_refused(over: list[str], tmp_path: Path) -> None:
+    found = faults(tmp_path, COVERED, PROFILE + COVERED_PROFILE % over)
+    assert found == ["E431 demo/profile.toml:8:27"]
+
+
+def test_a_checksum_names_a_rule_as_often_as_the_run_has_it(tmp_path: Path) -> None:
+    grammar = "A = %xA1 y x y x sum\nx = OCTET\ny = OCTET\nsum = OCTET\n"
+    types = '[types]\nx.type = "integer"\ny.type = "integer"\n'
+    types += 'sum = { type = "integer", checksum = "sum8", over = %s }\n'
+    values = {"y": 1, "x": 2, "y_2": 4, "x_2": 8}
+    for name, over, total in (("once", ["x"], 2), ("twice", ["x", "x"], 10)):
+        check(tmp_path / name, grammar, types % over, (values, bytes([0xA1, 1, 2, 4, 8, total])))
+    found = faults(tmp_path, grammar, PROFILE + types % ["x", "x", "x"])
+    assert found == ["E431 demo/profile.toml:7:27"]
+
+
+def test_short_items_do_not_form_the_end_of_their_list(tmp_path: Path) -> None:
+    """A carriage return is no letter; with its number 10 and the next item, it would be the end of the list."""
+    grammar = "A = %xA1 *item %x0D.0A.0B\nitem = letter number\nletter = ALPHA\nnumber = OCTET\n"
+    protocol = compile_protocol(write(tmp_path / "grammars", grammar, PROFILE), shown="demo").protocol
+    with generated(tmp_path, protocol) as module:
+        message = module.A(item=(module.Item(letter="a", number=13), module.Item(letter="b", number=10)))
+        assert message.encode() == [b"\xa1a\x0db\x0a\x0d\x0a\x0b"]
+        assert module.decode(message.encode()) == message
+        items = (module.Item(letter="\r", number=10), module.Item(letter="\v", number=1))
+        with pytest.raises(EncodeError) as caught:
+            module.A(item=items).encode()
+        assert (caught.value.field, caught.value.kind) == ("item[0]", "text")
+        with pytest.raises(DecodeError):
+            module.decode([b"\xa1\x0d\x0a\x0b\x01\x0d\x0a\x0b"])
+
+
+def test_items_with_an_option_are_records(tmp_path: Path) -> None:
+    grammar = 'A = "S" *item CRLF\nitem = {item}\nflag = ALPHA\nword = 1*DIGIT\n'
+    for number, (item, octets) in enumerate(
+        [('["!" flag] word SP', b"S!x12 3 \r\n"), ('"," word ["!" flag]', b"S,12!x,3\r\n")]
+    ):
+        source = write(tmp_path / str(number), grammar.format(item=item), PROFILE)
+        with generated(tmp_path, compile_protocol(source, shown="demo").protocol) as module:
+            message = module.A(item=(module.Item(flag="x", word="12"), module.Item(word="3")))
+            assert message.encode() == [octets]
+            assert module.decode([octets]) == message
+    # The octets of a word are also those of the next item.
+    found = faults(tmp_path, grammar.format(item='["!" flag] word'), PROFILE)
+    assert "E409" in {fault.split()[0] for fault in found}
+
+
+def test_a_fault_of_named_bits_is_shown_where_they_are_declared(tmp_path: Path) -> None:
+    grammar = "A = %xA1 head data\nhead = OCTET\ndata = *OCTET\n"
+    table = '[types.head.bits]\nhigh = 4\nn = { width = 4, counts = "date" }\n'
+    assert faults(tmp_path / "inline", grammar, PROFILE + table) == ["E431 demo/profile.toml:6:18"]
+    table = '[types.head.bits]\nhigh = 4\n[types.head.bits.n]\nwidth = 4\ncounts = "date"\n'
+    assert faults(tmp_path / "table", grammar, PROFILE + table) == ["E431 demo/profile.toml:8:1"]
+
+
+def test_a_value_has_its_name_before_a_constant(tmp_path: Path) -> None:
+    """Constants without a rule are named `id`, too."""
+    grammar = 'A = %xA1 id "," id %x00\nid = OCTET\n'
+    fields = {"id_": 7, "id_2": 8}
+    check(tmp_path, grammar, '[types.id]\ntype = "integer"\n', (fields, b"\xa1\x07,\x08\x00"))
+
+
+@pytest.mark.parametrize(("after", "code"), [('"x"', ["E430"]), ('"-"', [])])
+def test_what_follows_pairs_is_no_part_of_the_last_value(after: str, code: list[str], tmp_path: Path) -> None:
+    grammar = f"A = %xA1 n *pair {after}\nn = OCTET\n"
+    grammar += 'pair = SP header-name ":" header-value\nheader-name = 1*ALPHA\nheader-value = 1*ALPHA\n'
+    found = faults(tmp_path, grammar, PROFILE + '[types.n]\ncounts = "pair"\n')
+    assert [fault.split()[0] for fault in found] == code

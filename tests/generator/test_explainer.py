@@ -6,6 +6,7 @@ The explainer finds the fault that a case says, and agrees with the naive interp
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from random import Random
 
 import msgspec
@@ -15,15 +16,18 @@ from hypothesis import strategies as st
 
 from specwire.generated.errors import DecodeError
 from specwire.generated.marks import Mark, mark_fields
+from specwire.generated.named_plan import named_plan
 from specwire.generated.refusal import check_letter, explain_decode
 from specwire.generated.unfit import explain_encode
+from specwire.generated.writer import Writer
 from specwire.generator import ir
 from tests.examples import examples
 from tests.generated.agreement import mutated, some_truncations
 from tests.generator import interpreter, layouts
+from tests.generator.compiling import compiled
 from tests.generator.interpreter import Refused
 from tests.generator.stand_ins import laid_out, named, stand_ins
-from tests.generator.test_layouts import contents_of, without_implied
+from tests.generator.test_layouts import contents_of, generated, without_implied
 from tests.generator.test_values import Values
 from tests.generator.value_cases import CASES, Case, Fault, built, first, made
 
@@ -168,3 +172,23 @@ def test_flags_behind_a_value_of_any_size() -> None:
     with pytest.raises(DecodeError) as short:
         check_letter(layout, [b"topic", b"\x8e\1\4abc"])
     assert (short.value.field, short.value.frame, short.value.offset) == ("name", 1, 3)
+
+
+@pytest.mark.parametrize(
+    "profile", ['type = "integer"\ncounts = "x"\nplus = 4', "bits.n = { width = 8, counts = 'x', plus = 4 }"]
+)
+def test_the_count_of_an_omitted_value(profile: str, tmp_path: Path) -> None:
+    """The writer that explains writes what the codec writes: `plus` if there is nothing to count."""
+    grammar = "A = %xA1 size [x]\nsize = OCTET\nx = *OCTET\n"
+    source = compiled(
+        tmp_path, grammar, f'name = "demo"\nmessages = ["A"]\n[types.size]\n{profile}\n'
+    ).protocol
+    with generated(tmp_path, source) as module:
+        plan = named_plan(module.layout.LAYOUT)
+        for x, octets in ((None, b"\xa1\x04"), (b"abc", b"\xa1\x07abc")):
+            message = module.A(x=x)
+            assert message.encode() == [octets]
+            pieces = Writer(plan, plan.messages["A"], module.A.__module__, False).run(
+                plan.messages["A"].parts[0].body, message
+            )
+            assert b"".join(piece for _, piece in pieces) == octets

@@ -461,8 +461,8 @@ ENDLESS = {
     "up to the end of the frame": ("A = %x01 x\nx = *OCTET\n", "'A' ends where its frame ends"),
     "several frames": ("A = %x01 body\nbody = FRAME\n", "'A' is not one frame"),
     "digits": ('A = %x01 n\nn = 1*3DIGIT\n', "'A' ends where its frame ends"),
-    "the longest run": ('A = "a" w [ "1" ]\nw = 1*%x61-7A\n', "'A' ends where its frame ends"),
-    "an option at the end": ('A = "a" CRLF [ "x" OCTET ]\n', "'A' ends where its frame ends"),
+    "the longest run": ('A = "a" w [ "1" ]\nw = 1*%x61-7A\n', "only the octets after 'A' say where it ends"),
+    "an option at the end": ('A = "a" CRLF [ "x" OCTET ]\n', "only the octets after 'A' say where it ends"),
     "a value at the end": ('A = "a" CRLF [ OCTET ]\n', "'A' ends where its frame ends"),
     "one constant begins another": ('A = "HE"\nB = "HELLO"\n', "'A' may begin like 'B'"),
     "one begins like another": (f'A = "qu" CRLF\nB = "q" text CRLF\n{TEXT}', "'B' may begin like 'A'"),
@@ -479,6 +479,33 @@ def test_messages_whose_end_is_not_defined(grammar: str, reason: str, tmp_path: 
     (error,) = [found for found in caught.value.diagnostics if found.code.startswith("E")]
     assert error.code == "E420"
     assert error.message == f"the end of a message on a stream is not defined: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "ext"),
+    [("", 'presence = { field = "kind", values = [7] }'), ('counts = "ext"', "")],
+    ids=["an option", "a length"],
+)
+def test_a_number_among_skipped_octets_decides_nothing_after_them(
+    kind: str, ext: str, tmp_path: Path
+) -> None:
+    option, octets = ("[ext]", "3OCTET") if ext else ("ext", "*OCTET")
+    grammar = f"A = %x01 size kind value {option} %x99\nsize = OCTET\nkind = OCTET\nvalue = 2OCTET\next = {octets}\n"
+    profile = 'name = "demo"\nmessages = ["A"]\n[types.size]\ncounts = ["kind", "value"]\n'
+    profile += f'[types.kind]\ntype = "integer"\n{kind}\n[types.ext]\ntype = "octets"\n{ext}\n'
+    protocol = compiled(tmp_path, grammar, profile).protocol
+    with generated(tmp_path / "packages", protocol) as module:
+        values = {"kind": 7} if ext else {}
+        message = module.A(**values, value=258, ext=b"ext")
+        assert message.encode() == [bytes([1, 3, 7 if ext else 3, 1, 2]) + b"ext\x99"]
+        assert module.decode(message.encode()) == message
+    with pytest.raises(SpecError) as caught:
+        compiled(tmp_path / "stream", grammar, profile + "[stream]\nunits = true\n")
+    (error,) = [found for found in caught.value.diagnostics if found.code.startswith("E")]
+    assert error.code == "E420"
+    assert error.message.endswith(
+        "'kind' is among octets that another number counts, and decides what follows them"
+    )
 
 
 def test_a_head_that_longer_messages_follow_is_no_fault(tmp_path: Path) -> None:

@@ -271,3 +271,58 @@ def test_a_key_without_its_partner_is_refused(tmp_path: Path, key: str) -> None:
         tmp_path, "A = %xA1 x\nx = 4OCTET\n", f'name = "demo"\n[types.x]\ntype = "integer"\n{key}\n'
     )
     assert found == ["E510 demo/profile.toml:4:1"]
+
+
+def test_a_negative_number_cannot_be_added(tmp_path: Path) -> None:
+    grammar = "A = %xA1 n *OCTET\nn = OCTET\n"
+    for table in ('counts = "*"\nplus = -1', 'bits.n = { width = 8, counts = "*", plus = -1 }'):
+        found = faults(tmp_path, grammar, f'name = "demo"\n[types.n]\n{table}\n')
+        assert [fault.split()[0] for fault in found] == ["E510"]
+
+
+COUNTING = {
+    "in a message": "A = %xA1 size *OCTET\n",
+    "in a rule": "A = %xA1 data\ndata = size *OCTET\n",
+    "of a rule": "A = %xA1 size data\ndata = *OCTET\n",
+}
+"""A number directly before a value that it could count."""
+
+
+@pytest.mark.parametrize("grammar", COUNTING.values(), ids=COUNTING)
+@pytest.mark.parametrize(
+    ("declared", "values", "octets"),
+    [
+        ("constant = 5", {}, "a105 6162"),
+        ("signed = true", {"size": -1}, "a1ff 6162"),
+        ('type = "boolean"', {"size": True}, "a101 6162"),
+        ("members = { one = 1, two = 2 }", {"size": 1}, "a101 6162"),
+        ('checksum = "sum8"\nover = "id"', {}, "a1a1 6162"),
+        ('counts = "*"\nplus = 1', {}, "a103 6162"),
+    ],
+)
+def test_a_number_before_a_value_is_what_the_profile_says(
+    tmp_path: Path, grammar: str, declared: str, values: dict[str, Any], octets: str
+) -> None:
+    profile = f'messages = ["A"]\n[types.size]\n{declared}\n'
+    with package(tmp_path, grammar + "size = OCTET\n", profile) as module:
+        name = next(name for name in module.A.__match_args__ if name in ("data", "value"))
+        message = module.A(**values, **{name: b"ab"})
+        assert message.encode() == [bytes.fromhex(octets)]
+        assert module.decode(message.encode()) == message
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "constant = 5",
+        "signed = true",
+        'type = "float"',
+        "members = { a = 1 }",
+        'checksum = "sum8"',
+        'counts = "*"',
+    ],
+)
+def test_a_size_is_nothing_else(tmp_path: Path, key: str) -> None:
+    grammar = "A = %xA1 size *OCTET\nsize = 4OCTET\n"
+    found = faults(tmp_path, grammar, f'name = "demo"\n[types.size]\nscope = "next"\n{key}\n')
+    assert "E510 demo/profile.toml:4:1" in found

@@ -22,11 +22,11 @@ from specwire.generated.columns.frames import Frames
 from specwire.generated.columns.pieces import Pieces
 from specwire.generated.columns.reader import Reader as ColumnReader
 from specwire.generated.columns.runs import Run
-from specwire.generated.columns.slots import Enclosed, Records, is_hidden, records_of
+from specwire.generated.columns.slots import Enclosed, Records, records_of
 from specwire.generated.errors import DecodeError
 from specwire.generated.layout import ProtocolLayout
 from specwire.generated.named_plan import NamedMessage, NamedPlan, named_plan
-from specwire.generated.plan import ITEM, NAME, VALUE
+from specwire.generated.plan import ITEM, NAME, VALUE, is_hidden
 from specwire.generated.reader import Reader
 from specwire.generated.refusal import check_message
 from specwire.generated.selection import find_message

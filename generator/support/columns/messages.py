@@ -21,6 +21,7 @@ from specwire.generated.plan import (
     Part,
     TakeText,
     Word,
+    flag_values,
 )
 
 
@@ -246,13 +247,7 @@ def _bits(
     layout: ProtocolLayout, parts: Sequence[Part]
 ) -> tuple[tuple[tuple[int, tuple[int, ...]], ...], int]:
     """Return the allowed values of each mask of the flags, and the bits that announce no part."""
-    allowed: dict[int, set[int]] = {}
-    known = 0
-    for presence in (part.presence for part in parts):
-        if presence.mask:
-            known |= presence.mask
-            values = allowed.setdefault(presence.mask, set())
-            values |= {presence.value} | ({0} if presence.kind == "announced" else set())
+    allowed, absent = flag_values(parts, layout.announcing)
     # One bit that may be 0 or 1 needs no check.
     rows = tuple((mask, tuple(values)) for mask, values in allowed.items() if values != {0, mask & -mask})
-    return rows, layout.announcing & ~known
+    return rows, absent

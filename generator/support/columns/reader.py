@@ -29,7 +29,7 @@ from specwire.generated.columns.building import (
 from specwire.generated.columns.codings import among, read_fixed, read_varying, uuid_texts
 from specwire.generated.columns.loops import divided, evenly, is_few, plain_entries, scan, walk
 from specwire.generated.columns.runs import Run, differs, gather, integers, lowered
-from specwire.generated.columns.slots import Enclosed, Records, is_hidden
+from specwire.generated.columns.slots import Enclosed, Records
 from specwire.generated.plan import (
     Bit,
     Body,
@@ -53,6 +53,7 @@ from specwire.generated.plan import (
     When,
     Word,
     fixed_octets,
+    is_hidden,
 )
 
 WIDEST = 256

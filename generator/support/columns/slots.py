@@ -30,6 +30,7 @@ from specwire.generated.plan import (
     TakeOctets,
     TakeText,
     Word,
+    is_hidden,
     operations,
 )
 
@@ -81,13 +82,6 @@ def visible(body: Body) -> Iterator[Value]:
                 yield op
             case Optional(body=inside) | Sized(body=inside) | Region(body=inside):
                 yield from visible(inside)
-
-
-def is_hidden(op: Number | Bit) -> bool:
-    """Return whether the slot of a number, or of some bits of one, has no column."""
-    if isinstance(op, Bit):
-        return op.constant is not None or op.spare or bool(op.counts or op.announces)
-    return op.checks or bool(op.counts or op.bits)
 
 
 def values_of(part: Part) -> list[Value]:

@@ -32,7 +32,7 @@ from specwire.generated.columns.pieces import (
     pieces_of,
     total_width,
 )
-from specwire.generated.columns.slots import Enclosed, Fields, Records, is_hidden
+from specwire.generated.columns.slots import Enclosed, Fields, Records
 from specwire.generated.columns.values import (
     Written,
     beginning,
@@ -67,6 +67,7 @@ from specwire.generated.plan import (
     When,
     Word,
     coded_octets,
+    is_hidden,
 )
 
 Columns = Callable[[str], "pa.Array[Any]"]

@@ -27,7 +27,7 @@ class HintSource(FaultReporter, Protocol):
     def hint(self, rule: Rule | Reference | None, message: Rule | None = None) -> TypeHint: ...
 
 
-class Silent:
+class SilentHintSource:
     """A source of hints that reports no fault: for a rule that is read again after its messages."""
 
     def __init__(self, source: HintSource) -> None:
