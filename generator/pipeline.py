@@ -128,7 +128,7 @@ def _build(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnostics) ->
         (role, names.reply(reply, replies, "unexpected", role)) for role, reply in profile.unexpected.items()
     )
     diagnostics.raise_errors()
-    selectors, tagged = find_tags(messages, diagnostics, loaded.place("name"))
+    selectors, tagged = find_tags(messages, enums, diagnostics, loaded.place("name"))
     protocol = ir.Protocol(
         ir_version=ir.IR_VERSION,
         name=profile.name,

@@ -195,7 +195,7 @@ class FieldReader:
     def _condition(self, element: Element) -> ir.Option | None:
         """Return the condition that the profile states for an element or for a rule in it."""
         for use in (element,) if isinstance(element, Reference) else references(element):
-            said = self.reader.hint(use).presence
+            said = self.reader.hint(use, self.rule).presence
             if isinstance(said, PresenceTable):
                 return ir.Option("number", field=said.field, mask=said.mask, values=tuple(said.values))
             if isinstance(said, str) and fold(said) in self.reader.bit_names:

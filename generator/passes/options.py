@@ -168,9 +168,9 @@ class _Options:
     def _place(self, places: list[int]) -> Span:
         for place in places:
             rule = self.fields[place].rule
-            span = self.reader.profile.place("types", rule, "presence") if rule else None
-            if span is not None and span.line > 1:
-                return span
+            for name in (f"{self.rule.name}.{rule}", rule) if rule else ():
+                if name in self.reader.profile.profile.types:
+                    return self.reader.profile.place("types", name, "presence")
         return self.rule.name_span
 
 

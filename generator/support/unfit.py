@@ -19,9 +19,10 @@ from specwire.generated.errors import DecodeError, EncodeError
 from specwire.generated.layout import Field, Frame, ProtocolLayout, Rest, Shape, Stack
 from specwire.generated.messages import Message
 from specwire.generated.named_plan import NamedMessage, NamedPlan, named_plan, values
+from specwire.generated.octets import pattern_octets
 from specwire.generated.plan import ManyFrames, Number, OneFrame
 from specwire.generated.refusal import check_letter, ends_stack
-from specwire.generated.selection import match_pattern, pattern_octets
+from specwire.generated.selection import match_pattern
 from specwire.generated.shapes import class_of, fits
 from specwire.generated.words import show
 from specwire.generated.writer import Pieces, Writer
@@ -136,7 +137,7 @@ class _Check:
         found = match_pattern(self.layout, _octets(self.frames[0]))
         if found is None or found[0] is self.named.layout:
             return
-        claimed = {at for at, fixed in enumerate(pattern_octets(found[1])) if fixed is not None}
+        claimed = {at for at, (_, mask) in enumerate(pattern_octets(found[1])) if mask}
         start = 0
         for field, piece in self.frames[0]:
             if not field.implied and claimed & set(range(start, start + len(piece))):
