@@ -24,8 +24,14 @@ MAX_HEAD_OCTETS = 1_024
 """Maximum octets of one head; later octets are not used to distinguish messages."""
 
 
-Enums = Mapping[str, tuple[int, ...]]
-"""Permitted values of each enumeration, by its name."""
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """What heads contain besides constant octets: constant bits, and with `enums` permitted values.
+
+    `enums` are the values of each enumeration, by its name.
+    """
+
+    enums: Mapping[str, tuple[int, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +59,10 @@ class Head:
         return self.unit is not None and not self.unit.size_octets and self.unit.octets == len(self.octets)
 
 
-def find_heads(fields: Sequence[ir.Field], enums: Enums | None = None) -> tuple[Head, ...]:
+def find_heads(fields: Sequence[ir.Field], detail: Detail | None = None) -> tuple[Head, ...]:
     """Return the heads of a frame with these fields, one for each form of a size in it.
 
-    With `enums`, heads contain the constant bits of integers, and the permitted values of integers
-    and bits if there are few: one head for each.
+    With `detail`, heads contain constant bits, and one head for each of a few permitted values.
     """
     heads = [_Growing([], 0)]
     inside = False  # in an integer of bits that the heads contain already
@@ -67,7 +72,7 @@ def find_heads(fields: Sequence[ir.Field], enums: Enums | None = None) -> tuple[
             continue
         if field.optional or field.option is not None:
             return tuple(head.head() for head in heads)
-        spellings = () if enums is None else _spellings(fields[at:], enums)
+        spellings = () if detail is None else _spellings(fields[at:], detail)
         if spellings and len(heads) * len(spellings) <= MAX_HEADS:
             heads = [head.with_octets(octets) for head in heads for octets in spellings]
             inside = _continues(field.type)
@@ -85,14 +90,14 @@ def find_heads(fields: Sequence[ir.Field], enums: Enums | None = None) -> tuple[
     return tuple(head.ended() for head in heads)
 
 
-def _spellings(fields: Sequence[ir.Field], enums: Enums) -> tuple[str, ...]:
+def _spellings(fields: Sequence[ir.Field], detail: Detail) -> tuple[str, ...]:
     """Return the patterns of the number that begins with the first field; nothing if it can have any value."""
     match _number(fields[0].type):
         case ir.BitType() as first if first.shift + first.width == 8 * first.octets:
-            return _bit_patterns(first, fields, enums)
+            return _bit_patterns(first, fields, detail)
         case ir.IntegerType(octets=octets, order=order, signed=signed) as type:
             return tuple(
-                number.to_bytes(octets, order, signed=signed).hex() for number in _values(type, enums)
+                number.to_bytes(octets, order, signed=signed).hex() for number in _values(type, detail)
             )
     return ()
 
@@ -107,21 +112,23 @@ def _number(type: ir.Type) -> ir.Type:
     return type.number if isinstance(type, ir.CounterType) else type
 
 
-def _values(type: ir.IntegerType | ir.BitType, enums: Enums) -> tuple[int, ...]:
+def _values(type: ir.IntegerType | ir.BitType, detail: Detail) -> tuple[int, ...]:
     """Return the permitted values of a number; nothing if all are, or too many."""
     if isinstance(type, ir.BitType) and type.constant is not None:
         return (type.constant,)
-    found = type.values or (() if type.open else enums.get(type.enum or "", ()))
+    if detail.enums is None:
+        return ()
+    found = type.values or (() if type.open else detail.enums.get(type.enum or "", ()))
     return found if len(found) <= MAX_HEADS else ()
 
 
-def _bit_patterns(first: ir.BitType, fields: Sequence[ir.Field], enums: Enums) -> tuple[str, ...]:
+def _bit_patterns(first: ir.BitType, fields: Sequence[ir.Field], detail: Detail) -> tuple[str, ...]:
     """Return the patterns of an integer whose bits begin with these fields."""
     numbers, known = [0], 0
     for type in (_number(field.type) for field in fields):
         if not isinstance(type, ir.BitType):
             break
-        values = _values(type, enums)
+        values = _values(type, detail)
         if values and len(numbers) * len(values) <= MAX_HEADS:
             numbers = [number | value << type.shift for number in numbers for value in values]
             known |= (2**type.width - 1) << type.shift

@@ -21,7 +21,7 @@ from math import prod
 import msgspec
 
 from specwire.generator import ir
-from specwire.generator.passes.heads import Enums, find_heads, fits
+from specwire.generator.passes.heads import Detail, find_heads, fits
 from specwire.generator.passes.overlaps import overlapping
 
 MAX_SHAPES = 64
@@ -45,9 +45,11 @@ class _Overlaps:
     """Those whose frames can have a shape of another that is chosen first."""
 
 
-def with_shapes(messages: Sequence[ir.Message], enums: Enums | None = None) -> tuple[ir.Message, ...] | Alike:
+def with_shapes(
+    messages: Sequence[ir.Message], detail: Detail | None = None
+) -> tuple[ir.Message, ...] | Alike:
     """Return the messages with their shapes, or two that cannot be distinguished."""
-    shapes = [_shapes(message, enums) for message in messages]
+    shapes = [_shapes(message, detail) for message in messages]
     overlaps = _find_overlaps(messages, shapes)
     if isinstance(overlaps, Alike):
         return overlaps
@@ -122,12 +124,12 @@ def _constants(shape: ir.Shape) -> int:
     return sum(digit != "?" for head in shape.frames for digit in head.octets)
 
 
-def _shapes(message: ir.Message, enums: Enums | None) -> tuple[ir.Shape, ...]:
+def _shapes(message: ir.Message, detail: Detail | None) -> tuple[ir.Shape, ...]:
     certain: list[tuple[ir.FrameHead, ...]] = []
     for part in message.parts:
         if not isinstance(part, ir.Frame) or part.presence != ir.Always():
             break
-        certain.append(tuple(dict.fromkeys(_heads(part, enums))))
+        certain.append(tuple(dict.fromkeys(_heads(part, detail))))
     least, most = 0, 0
     endless = False
     for part in message.parts:
@@ -141,13 +143,13 @@ def _shapes(message: ir.Message, enums: Enums | None) -> tuple[ir.Shape, ...]:
     return tuple(ir.Shape(tuple(frames), least, None if endless else most) for frames in spellings)
 
 
-def _heads(part: ir.Frame, enums: Enums | None) -> Iterator[ir.FrameHead]:
+def _heads(part: ir.Frame, detail: Detail | None) -> Iterator[ir.FrameHead]:
     """Yield the ways in which a frame can begin."""
     match part.fields:
         case (ir.Field(type=ir.KeywordType(options=options)),):
             yield from (ir.FrameHead(option.encode().hex(), True) for option in options)
             return
-    for head in find_heads(part.fields, enums):
+    for head in find_heads(part.fields, detail):
         yield ir.FrameHead("".join(head.octets) if head.whole else head.pattern, head.whole)
 
 

@@ -21,7 +21,7 @@ import msgspec
 
 from specwire.generator import ir
 from specwire.generator.diagnostics import Diagnostics, Span
-from specwire.generator.passes.heads import Enums, find_heads, fits
+from specwire.generator.passes.heads import Detail, find_heads, fits
 from specwire.generator.passes.overlaps import overlapping
 from specwire.generator.passes.shapes import Alike, with_shapes
 
@@ -54,13 +54,14 @@ def find_tags(
 def _best(
     messages: Sequence[ir.Message], enums: Sequence[ir.Enum], diagnostics: Diagnostics, span: Span
 ) -> Found:
-    """Return the tags of whole octets, or those with bits and values if they distinguish more messages."""
+    """Return the tags with the least detail that distinguishes the most messages."""
     reported = Diagnostics()
     found = _find(messages, reported, span)
-    if len(messages) > 1 and _doubts(found, reported) > (0, 0):
+    for detail in (Detail(), Detail({enum.name: tuple(dict(enum.members).values()) for enum in enums})):
+        if len(messages) == 1 or _doubts(found, reported) == (0, 0):
+            break
         also = Diagnostics()
-        numbers = {enum.name: tuple(value for _, value in enum.members) for enum in enums}
-        finer = _find(messages, also, span, numbers)
+        finer = _find(messages, also, span, detail)
         if _doubts(finer, also) < _doubts(found, reported):
             found, reported = finer, also
     diagnostics.extend(reported)
@@ -112,7 +113,7 @@ def _lower_field(field: ir.Field) -> ir.Field:
 
 
 def _find(
-    messages: Sequence[ir.Message], diagnostics: Diagnostics, span: Span, enums: Enums | None = None
+    messages: Sequence[ir.Message], diagnostics: Diagnostics, span: Span, detail: Detail | None = None
 ) -> Found:
     for frame in (0, -1):
         heads = [_head(message, frame) for message in messages]
@@ -129,10 +130,10 @@ def _find(
     used = [index for index in range(count) if any(len(frames[index][0]) for frames in whole)]
     if used and _distinct(spellings):  # frames that are empty in every message distinguish nothing
         return tuple(ir.Selector(index, None) for index in used), _tagged(messages, spellings)
-    patterned = _by_patterns(messages, enums)
+    patterned = _by_patterns(messages, detail)
     if patterned is not None:
         return (ir.Selector(0, 0, pattern=True),), patterned
-    shaped = with_shapes(messages, enums)
+    shaped = with_shapes(messages, detail)
     if isinstance(shaped, Alike):
         _report(shaped.messages, "cannot be distinguished", diagnostics, span)
         return (), tuple(messages)
@@ -140,9 +141,9 @@ def _find(
     return (), shaped
 
 
-def _by_patterns(messages: Sequence[ir.Message], enums: Enums | None) -> tuple[ir.Message, ...] | None:
+def _by_patterns(messages: Sequence[ir.Message], detail: Detail | None) -> tuple[ir.Message, ...] | None:
     """Return the messages with patterns as their tags; None if two patterns are equal, or all are empty."""
-    patterns = [_patterns(message, enums) for message in messages]
+    patterns = [_patterns(message, detail) for message in messages]
     rows = [(number, pattern) for number, found in enumerate(patterns) for pattern in found]
     shadowed: set[int] = set()
     by_length: dict[int, list[tuple[int, str]]] = {}
@@ -185,11 +186,11 @@ def _report_unmarked(messages: Sequence[ir.Message], diagnostics: Diagnostics, s
             )
 
 
-def _patterns(message: ir.Message, enums: Enums | None) -> tuple[str, ...]:
+def _patterns(message: ir.Message, detail: Detail | None) -> tuple[str, ...]:
     """Return the patterns with which the first frame of a message can begin."""
     match message.parts[0]:
         case ir.Frame(fields=fields, presence=ir.Always()):
-            return tuple(dict.fromkeys(head.pattern for head in find_heads(fields, enums)))
+            return tuple(dict.fromkeys(head.pattern for head in find_heads(fields, detail)))
     return ("",)
 
 
@@ -199,8 +200,8 @@ def _report(messages: Sequence[ir.Message], what: str, diagnostics: Diagnostics,
         "E411",
         span,
         f"message{'s' if len(messages) > 1 else ''} {names} {what}",
-        "specwire can distinguish messages by constants, by their number of frames, and by sender: "
-        "`senders` under [message.NAME]",
+        "specwire can distinguish messages by constant octets and bits at fixed places, by their number of frames, "
+        "and by sender: `senders` under [message.NAME]",
     )
 
 

@@ -325,3 +325,82 @@ def test_the_condition_of_an_option_is_in_the_ir(tmp_path: Path) -> None:
     colon, x, end = protocol.messages[0].fields
     assert colon.option == x.option == ir.Option("octets", 1, octets="3a")
     assert (x.nullable, x.required, end.option) == (True, False, None)
+
+
+HEADERS = """\
+query = id flags-of-query n
+answer = id flags-of-answer n
+id = 2OCTET
+flags-of-query = OCTET
+flags-of-answer = OCTET
+n = OCTET
+"""
+HEADER_BITS = """\
+name = "demo"
+messages = ["query", "answer"]
+[types.id]
+type = "integer"
+[types.n]
+type = "integer"
+[types.flags-of-query.bits]
+qr = { width = 1, constant = 0 }
+rest = 7
+[types.flags-of-answer.bits]
+qr = { width = 1, constant = 1 }
+more = 7
+"""
+
+
+def test_one_constant_bit_after_a_number_identifies_a_message(tmp_path: Path) -> None:
+    """DNS: QR, the first bit after the 16-bit ID, is 0 in a query and 1 in a response."""
+    protocol = compile_protocol(write(tmp_path / "grammars", HEADERS, HEADER_BITS), shown="demo").protocol
+    with generated(tmp_path, protocol) as module:
+        for number in range(128):
+            query, answer = module.Query(id_=9, rest=number, n=1), module.Answer(id_=9, more=number, n=1)
+            assert query.encode() == [bytes((0, 9, number, 1))]
+            assert answer.encode() == [bytes((0, 9, number | 128, 1))]
+            assert [module.decode(message.encode()) for message in (query, answer)] == [query, answer]
+
+
+def test_permitted_values_identify_a_message(tmp_path: Path) -> None:
+    grammar = "A = kind x\nB = other x\nkind = OCTET\nother = %x03 / %x04\nx = OCTET ; an integer\n"
+    profile = """\
+name = "demo"
+messages = ["A", "B"]
+[types.kind]
+members = { one = 1, two = 2 }
+closed = true
+"""
+    protocol = compile_protocol(write(tmp_path / "grammars", grammar, profile), shown="demo").protocol
+    with generated(tmp_path, protocol) as module:
+        for kind in (1, 2):
+            assert module.decode([bytes((kind, 7))]) == module.A(kind=kind, x=7)
+        for other in (3, 4):
+            assert module.decode([bytes((other, 7))]) == module.B(other=other, x=7)
+        with pytest.raises(DecodeError) as caught:
+            module.decode([b"\x05\x07"])
+        assert (caught.value.kind, caught.value.expected) == ("tag", "0x01, 0x02, 0x03 or 0x04")
+
+
+def test_a_value_that_one_message_announces(tmp_path: Path) -> None:
+    """MQTT's packet identifier: in PUBLISH only if the QoS is not 0."""
+    grammar = "A = %x01 qos [x] %x00\nB = %x02 x %x00\nqos = OCTET\nx = 2OCTET\n"
+    profile = """\
+name = "demo"
+messages = ["A", "B"]
+[types.qos]
+type = "integer"
+[types.x]
+type = "integer"
+[types."A.x"]
+presence = { field = "qos", values = [1, 2] }
+"""
+    protocol = compile_protocol(write(tmp_path / "grammars", grammar, profile), shown="demo").protocol
+    with generated(tmp_path, protocol) as module:
+        for message, octets in (
+            (module.A(qos=0, x=None), "010000"),
+            (module.A(qos=2, x=3), "0102000300"),
+            (module.B(x=3), "02000300"),
+        ):
+            assert message.encode() == [bytes.fromhex(octets)]
+            assert module.decode([bytes.fromhex(octets)]) == message
