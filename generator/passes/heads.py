@@ -14,12 +14,15 @@ from functools import lru_cache
 from itertools import islice, pairwise, product, takewhile
 
 from specwire.generator import ir
+from specwire.generator.passes.layouts import least_octets
 
 ANY = "??"
 """Any octet, in a pattern."""
 _KNOWN = str.maketrans("?0123456789abcdef", "0" + 16 * "f")
 MAX_HEADS = 64
 """Maximum number of heads of one message."""
+MAX_LEAST = 64
+"""Maximum octets of the least length of the values after a head."""
 MAX_HEAD_OCTETS = 1_024
 """Maximum octets of one head; later octets are not used to distinguish messages."""
 
@@ -62,7 +65,8 @@ class Head:
 def find_heads(fields: Sequence[ir.Field], detail: Detail | None = None) -> tuple[Head, ...]:
     """Return the heads of a frame with these fields, one for each form of a size in it.
 
-    With `detail`, heads contain constant bits, and one head for each of a few permitted values.
+    With `detail`, heads contain constant bits, one head for each of a few permitted values or tags
+    of a union, and as many octets as the frame has at least.
     """
     heads = [_Growing([], 0)]
     inside = False  # in an integer of bits that the heads contain already
@@ -84,10 +88,21 @@ def find_heads(fields: Sequence[ir.Field], detail: Detail | None = None) -> tupl
             continue
         octets = _fixed(field.type)
         if octets is None:
-            return tuple(head.head() for head in heads)
+            return tuple(head.head() for head in (heads if detail is None else _longer(heads, fields[at:])))
         for head in heads:
             head.add(*octets)
     return tuple(head.ended() for head in heads)
+
+
+def _longer(heads: list[_Growing], fields: Sequence[ir.Field]) -> list[_Growing]:
+    """Return heads with the tags of the union that begins `fields`, and the least number of octets of these."""
+    type = fields[0].type
+    tags = type.tags if isinstance(type, ir.UnionType) and len(heads) * len(type.tags) <= MAX_HEADS else ("",)
+    found = [head.with_octets(tag) for head in heads for tag in tags]
+    least = sum(least_octets(field.type) for field in fields if not field.optional and field.option is None)
+    for number, head in enumerate(found):
+        head.add((), max(0, min(least, MAX_LEAST) - len(tags[number % len(tags)]) // 2))
+    return found
 
 
 def _spellings(fields: Sequence[ir.Field], detail: Detail) -> tuple[str, ...]:

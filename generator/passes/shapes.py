@@ -150,7 +150,8 @@ def _heads(part: ir.Frame, detail: Detail | None) -> Iterator[ir.FrameHead]:
             yield from (ir.FrameHead(option.encode().hex(), True) for option in options)
             return
     for head in find_heads(part.fields, detail):
-        yield ir.FrameHead("".join(head.octets) if head.whole else head.pattern, head.whole)
+        all_octets = head.whole or detail is not None
+        yield ir.FrameHead("".join(head.octets) if all_octets else head.pattern, head.whole)
 
 
 def _overlap(one: ir.Shape, other: ir.Shape) -> bool:

@@ -58,7 +58,7 @@ def _best(
     reported = Diagnostics()
     found = _find(messages, reported, span)
     for detail in (Detail(), Detail({enum.name: tuple(dict(enum.members).values()) for enum in enums})):
-        if len(messages) == 1 or _doubts(found, reported) == (0, 0):
+        if len(messages) == 1 or _doubts(found, reported)[:2] == (0, 0):
             break
         also = Diagnostics()
         finer = _find(messages, also, span, detail)
@@ -68,9 +68,13 @@ def _best(
     return found
 
 
-def _doubts(found: Found, reported: Diagnostics) -> tuple[int, int]:
-    """Return how many faults were found, and how many messages can look like another."""
-    return sum(1 for _ in reported), sum(message.shadowed for message in found[1])
+def _doubts(found: Found, reported: Diagnostics) -> tuple[int, int, int]:
+    """Return the numbers of faults, and of messages that can look like another; then minus the octets of shapes."""
+    messages = found[1]
+    octets = sum(
+        len(head.octets) for message in messages for shape in message.shapes[:1] for head in shape.frames
+    )
+    return sum(1 for _ in reported), sum(message.shadowed for message in messages), -octets
 
 
 def is_folded(messages: Sequence[ir.Message]) -> bool:

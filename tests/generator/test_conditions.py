@@ -404,3 +404,79 @@ presence = { field = "qos", values = [1, 2] }
         ):
             assert message.encode() == [bytes.fromhex(octets)]
             assert module.decode([bytes.fromhex(octets)]) == message
+
+
+SOCKS = """\
+greeting = version nmethods *method
+method-reply = version method
+request = version command %x00 address port
+reply = version status %x00 address port
+version = %x05
+nmethods = OCTET
+method = OCTET
+command = OCTET
+status = OCTET
+address = ip4 / domain
+ip4 = %x01 ip4-octets
+ip4-octets = 4OCTET
+domain = %x03 length *OCTET
+length = OCTET
+port = 2OCTET
+"""
+SOCKS_PROFILE = """\
+name = "demo"
+messages = ["greeting", "method-reply", "request", "reply"]
+[types.nmethods]
+scope = "next"
+[types.method]
+type = "integer"
+[types.command]
+members = { connect = 1, bind = 2, udp-associate = 3 }
+[types.status]
+members = { succeeded = 0 }
+[types.ip4-octets]
+type = "octets"
+[types.port]
+type = "integer"
+[roles.C]
+name = "client"
+socket = "STREAM"
+[roles.S]
+name = "server"
+socket = "STREAM"
+[message.greeting]
+senders = ["C"]
+[message.request]
+senders = ["C"]
+[message.method-reply]
+senders = ["S"]
+[message.reply]
+senders = ["S"]
+"""
+
+
+def test_messages_of_one_role_of_which_one_has_more_constants(tmp_path: Path) -> None:
+    """SOCKS5 (RFC 1928): a greeting is no request unless it has the octets of a whole one."""
+    protocol = compile_protocol(write(tmp_path / "grammars", SOCKS, SOCKS_PROFILE), shown="demo").protocol
+    with generated(tmp_path, protocol) as module:
+        address = module.Ip4(ip4_octets=b"\x7f\0\0\1")
+        for sender, message, octets in (
+            ("C", module.Greeting(method=(0,)), "050100"),
+            ("C", module.Greeting(method=(0, 1)), "05020001"),
+            ("S", module.MethodReply(method=0), "0500"),
+            (
+                "C",
+                module.Request(command=module.Command.CONNECT, address=address, port=80),
+                "050100017f0000010050",
+            ),
+            (
+                "S",
+                module.Reply(status=module.Status.SUCCEEDED, address=address, port=80),
+                "050000017f0000010050",
+            ),
+        ):
+            assert message.encode() == [bytes.fromhex(octets)]
+            assert module.decode([bytes.fromhex(octets)], sender=sender) == message
+        with pytest.raises(EncodeError) as caught:
+            module.Greeting(method=(0, 1, 7, 7, 7, 7, 7, 7)).encode()
+        assert (caught.value.field, caught.value.kind) == ("method", "tag")
