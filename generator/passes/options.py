@@ -17,6 +17,7 @@ from specwire.generator import ir
 from specwire.generator.abnf.syntax import Rule
 from specwire.generator.diagnostics import Span
 from specwire.generator.ir.names import fold, snake_case
+from specwire.generator.passes.field_names import shown
 from specwire.generator.passes.firsts import first_octets
 from specwire.generator.passes.layouts import fixed_octets
 from specwire.generator.passes.reading import HintSource
@@ -161,7 +162,7 @@ class _Options:
         return structs.replace(option, kind="left", left=sum(size or 0 for size in sizes))
 
     def _report(self, places: list[int], reason: str, help: str) -> None:
-        names = ", ".join(f"'{self.fields[place].name}'" for place in places)
+        names = ", ".join(shown(self.fields[place]) for place in places)
         message = f"the option of {names} in '{self.rule}': {reason}"
         self.reader.fault("E405", self._place(places), message, help)
 

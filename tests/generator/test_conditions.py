@@ -9,6 +9,7 @@ import pytest
 
 from specwire.generated.errors import DecodeError, EncodeError
 from specwire.generator import ir
+from specwire.generator.diagnostics import SpecError
 from specwire.generator.pipeline import compile_protocol
 from tests.generator.compiling import faults, write
 from tests.generator.test_layouts import generated
@@ -480,3 +481,28 @@ def test_messages_of_one_role_of_which_one_has_more_constants(tmp_path: Path) ->
         with pytest.raises(EncodeError) as caught:
             module.Greeting(method=(0, 1, 7, 7, 7, 7, 7, 7)).encode()
         assert (caught.value.field, caught.value.kind) == ("method", "tag")
+
+
+def test_an_option_before_a_number_with_few_values(tmp_path: Path) -> None:
+    grammar = "A = %x01 [opt] x\nopt = %xFF body\nbody = length *OCTET\nlength = OCTET\nx = %x00 / %x01\n"
+    check(
+        tmp_path, grammar, "",
+        ({"body": b"b", "x": 1}, b"\x01\xff\x01b\x01"),
+        ({"body": None, "x": 0}, b"\x01\x00"),
+    )  # fmt: skip
+
+
+def test_a_line_end_with_or_without_cr(tmp_path: Path) -> None:
+    grammar = "A = %x01 word [CR] LF\nword = 1*ALPHA\n"
+    check(
+        tmp_path, grammar, "",
+        ({"word": "ab", "cr": True}, b"\x01ab\r\n"), ({"word": "ab", "cr": False}, b"\x01ab\n"),
+    )  # fmt: skip
+
+
+def test_an_error_of_an_option_shows_what_the_grammar_has(tmp_path: Path) -> None:
+    grammar = 'A = %x01 [%xFF SP "m" body] x\nbody = length *OCTET\nlength = OCTET\nx = OCTET\n'
+    with pytest.raises(SpecError) as caught:
+        compile_protocol(write(tmp_path, grammar, PROFILE), shown="demo")
+    assert "the option of" in str(caught.value) and "'id" not in str(caught.value)
+    assert "%xFF, SP, \"m\", 'body'" in str(caught.value)
