@@ -130,7 +130,7 @@ def _build(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnostics) ->
     )
     payloads = build_payloads(loaded, messages, diagnostics)
     diagnostics.raise_errors()
-    selectors, tagged = find_tags(messages, diagnostics, loaded.place("name"))
+    selectors, tagged = find_tags(messages, enums, diagnostics, loaded.place("name"))
     protocol = ir.Protocol(
         ir_version=ir.IR_VERSION,
         name=profile.name,

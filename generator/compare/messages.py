@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from textwrap import wrap
 
 from specwire.generator import ir
 from specwire.generator.compare.comparison import (
@@ -56,8 +55,7 @@ def _unsent(new: ir.Message, old: ir.Protocol) -> Judgement:
 
 def _may_begin(pattern: str, other: str) -> bool:
     """Whether octets that fit `pattern` can fit `other` too."""
-    pairs = zip(wrap(pattern, 2), wrap(other, 2), strict=False)
-    return all(a == b or "??" in (a, b) for a, b in pairs)
+    return all(a == b or "?" in (a, b) for a, b in zip(pattern, other, strict=False))
 
 
 def _all_parts(message: ir.Message) -> str:

@@ -41,6 +41,7 @@ from specwire.generator.ir.names import snake_case
 from specwire.generator.passes.shapes import readers, takes_sender
 from specwire.generator.plan import plan_of
 from specwire.generator.plan.layouts import announcing_bits, selected
+from specwire.generator.support.octets import pattern_atom
 from specwire.generator.support.plan import Choose, Plan
 from specwire.generator.support.words import number_of
 
@@ -406,7 +407,7 @@ def _expression(tag: str) -> str:
     found = ""
     for octet, run in groupby(octets):
         count = len(list(run))
-        atom = "." if octet == "??" else f"\\x{octet}"
+        atom = pattern_atom(octet)
         found += f"{atom}{{{count}}}" if count > 2 else atom * count
     return found
 

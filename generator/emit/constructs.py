@@ -22,6 +22,7 @@ from specwire.generator.ir.names import construct_name, snake_case
 from specwire.generator.passes.shapes import weight
 from specwire.generator.plan import plan_of
 from specwire.generator.plan.layouts import announcing_bits
+from specwire.generator.support.octets import pattern_atom
 from specwire.generator.support.plan import (
     Body,
     Choose,
@@ -351,9 +352,8 @@ def _shape(shape: ir.Shape) -> str:
 def _expression(head: ir.FrameHead) -> str:
     """Return how a frame begins, as a regular expression."""
     pieces = wrap(head.octets, 2)
-    spelled = ["." if piece == "??" else "\\x" + piece for piece in pieces]
     end = r"\Z" if head.whole else ""
-    return f'rb"{"".join(spelled)}{end}"'
+    return f'rb"{"".join(map(pattern_atom, pieces))}{end}"'
 
 
 def _flags_place(protocol: ir.Protocol, plan: Plan) -> str:

@@ -15,6 +15,7 @@ from specwire.generator.emit.native_names import literal, same
 from specwire.generator.emit.python import Lines
 from specwire.generator.passes.shapes import role_letters, takes_sender, weight
 from specwire.generator.plan.layouts import selected
+from specwire.generator.support.octets import pattern_octets
 
 
 def kind_function(protocol: ir.Protocol) -> str:
@@ -128,10 +129,18 @@ def _fixed(pattern: str, frame: str, *, folded: bool) -> str:
     """Return conditions, each after ``and``, that a frame has the octets fixed by a pattern."""
     pieces = [pattern[at : at + 2] for at in range(0, len(pattern), 2)]
     tests = ""
-    for fixed, run in groupby(enumerate(pieces), key=lambda entry: entry[1] != "??"):
+    for whole, run in groupby(enumerate(pieces), key=lambda entry: "?" not in entry[1]):
         entries = list(run)
-        if fixed:
+        if not whole:
+            tests += "".join(_partly(frame, at, piece) for at, piece in entries if piece != "??")
+        else:
             octets = bytes.fromhex("".join(piece for _, piece in entries))
             at = f" + {entries[0][0]}" if entries[0][0] else ""
             tests += f" and {same(f'octets_of({frame}){at}', octets, folded=folded)}"
     return tests
+
+
+def _partly(frame: str, at: int, piece: str) -> str:
+    """Return the condition, after ``and``, that an octet has the known half of a pattern's octet."""
+    ((octet, mask),) = pattern_octets(piece)
+    return f" and octets_of({frame})[{at}] & 0x{mask:02x} == 0x{octet:02x}"

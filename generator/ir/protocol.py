@@ -47,7 +47,7 @@ Part = Frame | Stack | Rest
 
 
 class FrameHead(msgspec.Struct, frozen=True):
-    """Beginning of a frame: hexadecimal octets, ``??`` for any.
+    """Beginning of a frame: hexadecimal octets, ``?`` for any half octet.
 
     With `whole` the frame has no other octets.
     """
@@ -106,8 +106,8 @@ class Selector(msgspec.Struct, frozen=True):
     """Place of the octets that identify a message: a slice of a frame (negative: from the last).
 
     Messages of a protocol without selectors have `Shape`s. If `octets` is None, the slice is the
-    whole frame. With `pattern`, the tags are patterns of the beginning of the frame, with ``??``
-    for any octet, and the longest pattern that fits identifies the message: ``Command``, whose name
+    whole frame. With `pattern`, the tags are patterns of the beginning of the frame, with ``?``
+    for any half octet, and the longest pattern that fits identifies the message: ``Command``, whose name
     is open, is any command that has no pattern. Such a protocol has one selector, and `octets` is
     0.
     """

@@ -14,6 +14,7 @@ import msgspec
 from specwire.generator import ir
 from specwire.generator.abnf.syntax import Rule
 from specwire.generator.diagnostics import Diagnostics
+from specwire.generator.passes.field_names import shown
 from specwire.generator.passes.firsts import first_octets, last_octets
 from specwire.generator.passes.layouts import is_open, least_octets
 
@@ -34,7 +35,7 @@ def check_run(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) 
             diagnostics.error(
                 "E430",
                 rule.name_span,
-                f"'{field.name}' in '{rule}' varies in length, and '{after.name}' may begin with one of its "
+                f"{shown(field)} in '{rule}' varies in length, and {shown(after)} may begin with one of its "
                 "characters",
                 "specwire needs something after it that it cannot contain, such as a constant, or a fixed "
                 "number of digits",
@@ -43,7 +44,7 @@ def check_run(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) 
             diagnostics.error(
                 "E409",
                 rule.name_span,
-                f"'{field.name}' in message '{rule}' has no end, and '{after.name}' follows it",
+                f"{shown(field)} in message '{rule}' has no end, and {shown(after)} follows it",
                 f"specwire needs a length before '{field.name}', a constant that it cannot contain after "
                 "it, or frame = true under [types] to make it a separate frame",
             )
@@ -51,7 +52,7 @@ def check_run(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) 
             diagnostics.error(
                 "E405",
                 rule.name_span,
-                f"message '{rule}' has an optional element inside a frame, and '{after.name}' follows it",
+                f"message '{rule}' has an optional element inside a frame, and {shown(after)} follows it",
                 "specwire cannot express an optional element with others after it: only the last values "
                 "of a frame can be absent",
             )
@@ -70,7 +71,7 @@ def check_run(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) 
             diagnostics.error(
                 "E409",
                 rule.name_span,
-                f"'{field.name}' in message '{rule}' must be a separate frame",
+                f"{shown(field)} in message '{rule}' must be a separate frame",
                 "write frame = true for it under [types] in the profile",
             )
 

@@ -18,13 +18,11 @@ from specwire.generator.abnf.syntax import Rule
 from specwire.generator.diagnostics import Diagnostics
 from specwire.generator.ir.names import PACKAGE_NAMES, constant_name, fold
 from specwire.generator.passes.grammar import Grammar, references
-from specwire.generator.profile.tables import LoadedProfile, TypeHint
+from specwire.generator.profile.tables import OF_FIELDS, LoadedProfile, PresenceTable, TypeHint
 from specwire.generator.support.errors import Kind
 
 KINDS: tuple[str, ...] = get_args(Kind)
 """The kinds of a DecodeError."""
-_OF_FIELDS = frozenset({"name", "default", "unit", "doc", "content", "timestamp", "epoch"})
-"""Keys that the profile may set for a rule in one message; the other keys apply wherever the rule is used."""
 
 
 def may_redact(field: ir.Field) -> bool:
@@ -115,7 +113,8 @@ class Names:
             )
         elif dot:
             given = {f for f in hint.__struct_fields__ if getattr(hint, f) != getattr(TypeHint(), f)}
-            for word in sorted(given - _OF_FIELDS):
+            allowed = OF_FIELDS | ({"presence"} if isinstance(hint.presence, PresenceTable) else set())
+            for word in sorted(given - allowed):
                 self.diagnostics.error(
                     "E511",
                     self.loaded.place("types", key, word),

@@ -16,6 +16,8 @@ from specwire.generator.ir.names import attribute, snake_case
 
 _NUMBERED = re.compile(r"_\d+\Z")
 _LABEL = re.compile(r"(?P<name>[A-Za-z][\w-]*)=\Z", re.ASCII)
+_CORE = frozenset({"CR", "CRLF", "DQUOTE", "HTAB", "LF", "SP"})
+"""Rules of RFC 5234 that are constants."""
 
 
 def distinct(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) -> tuple[ir.Field, ...]:
@@ -60,6 +62,16 @@ def _free(name: str, taken: set[str], implied: bool) -> str:
     stem = _NUMBERED.sub("", name) if implied else name
     numbered = (f"{stem}_{number}" for number in count(2))
     return next(other for other in chain([name], numbered) if other not in taken)
+
+
+def shown(field: ir.Field) -> str:
+    """Return a field as a diagnostic names it: a constant without a rule as the grammar may write it."""
+    core = re.sub(r"_\d+\Z", "", field.name).upper()
+    if not isinstance(field.type, ir.ConstantType) or field.rule is not None:
+        return f"'{field.name}'"
+    if core in _CORE:
+        return core
+    return f"%x{field.type.hex.upper()}" if field.type.text is None else f'"{field.type.text}"'
 
 
 def _labelled(field: ir.Field, before: ir.Field | None) -> ir.Field:

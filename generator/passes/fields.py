@@ -195,7 +195,7 @@ class FieldReader:
     def _condition(self, element: Element) -> ir.Option | None:
         """Return the condition that the profile states for an element or for a rule in it."""
         for use in (element,) if isinstance(element, Reference) else references(element):
-            presence = self.reader.hint(use).presence
+            presence = self.reader.hint(use, self.rule).presence
             if isinstance(presence, PresenceTable):
                 return ir.Option(
                     "number", field=presence.field, mask=presence.mask, values=tuple(presence.values)

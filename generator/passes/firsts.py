@@ -43,6 +43,8 @@ def first_of(type: ir.Type) -> frozenset[int]:
         case ir.ConstantType(octets=octets, folded=folded):
             first = octets[:1]
             return frozenset(first.lower() + first.upper() if folded else first)
+        case ir.IntegerType(octets=octets, values=(_, *_) as values, order=order, signed=signed):
+            return frozenset(number.to_bytes(octets, order, signed=signed)[0] for number in values)
         case ir.DigitsType(base=base, signed=signed):
             digits = b"0123456789" if base == 10 else b"0123456789abcdefABCDEF"
             return frozenset(digits + b"-" * signed)

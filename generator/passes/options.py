@@ -17,6 +17,7 @@ from specwire.generator import ir
 from specwire.generator.abnf.syntax import Rule
 from specwire.generator.diagnostics import Span
 from specwire.generator.ir.names import fold, snake_case
+from specwire.generator.passes.field_names import shown
 from specwire.generator.passes.firsts import first_octets
 from specwire.generator.passes.hint_sources import HintSource
 from specwire.generator.passes.layouts import fixed_octets
@@ -161,16 +162,16 @@ class _Options:
         return structs.replace(option, kind="left", left=sum(size or 0 for size in sizes))
 
     def _report(self, places: list[int], reason: str, help: str) -> None:
-        names = ", ".join(f"'{self.fields[place].name}'" for place in places)
+        names = ", ".join(shown(self.fields[place]) for place in places)
         message = f"the option of {names} in '{self.rule}': {reason}"
         self.reader.fault("E405", self._place(places), message, help)
 
     def _place(self, places: list[int]) -> Span:
         for place in places:
             rule = self.fields[place].rule
-            span = self.reader.profile.place("types", rule, "presence") if rule else None
-            if span is not None and span.line > 1:
-                return span
+            for name in (f"{self.rule.name}.{rule}", rule) if rule else ():
+                if name in self.reader.profile.profile.types:
+                    return self.reader.profile.place("types", name, "presence")
         return self.rule.name_span
 
 

@@ -1,7 +1,7 @@
 """Search for patterns of octets that the same frame can match, without comparing all pairs.
 
 Patterns are divided by their octets, one position after another. Two patterns with different constants in a
-position are never compared. Those with any octet in it are compared with each other and with each constant.
+position are never compared. Those with an octet that is not fixed in it are compared with each other and with each constant.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def _divided(texts: Sequence[str], rows: Sequence[int], at: int) -> dict[str, li
     """Return the rows by their octet at a position."""
     groups: dict[str, list[int]] = {}
     for row in rows:
-        groups.setdefault(texts[row][at : at + 2], []).append(row)
+        octet = texts[row][at : at + 2]
+        groups.setdefault(ANY if "?" in octet else octet, []).append(row)
     return groups
 
 

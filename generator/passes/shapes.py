@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, product
+from itertools import product
+from math import prod
 
 import msgspec
 
 from specwire.generator import ir
-from specwire.generator.passes.heads import ANY, find_heads, fits
+from specwire.generator.passes.heads import Detail, find_heads, fits
 from specwire.generator.passes.overlaps import overlapping
 
 MAX_SHAPES = 64
@@ -44,9 +45,11 @@ class _Overlaps:
     """Those whose frames can have a shape of another that is chosen first."""
 
 
-def with_shapes(messages: Sequence[ir.Message]) -> tuple[ir.Message, ...] | Alike:
+def with_shapes(
+    messages: Sequence[ir.Message], detail: Detail | None = None
+) -> tuple[ir.Message, ...] | Alike:
     """Return the messages with their shapes, or two that cannot be distinguished."""
-    shapes = [_shapes(message) for message in messages]
+    shapes = [_shapes(message, detail) for message in messages]
     overlaps = _find_overlaps(messages, shapes)
     if isinstance(overlaps, Alike):
         return overlaps
@@ -112,23 +115,21 @@ def readers(message: ir.Message, protocol: ir.Protocol) -> tuple[str | None, ...
 
 
 def weight(shape: ir.Shape) -> int:
-    """Return the number of constant octets of a shape, plus its frames with a known end."""
-    return _constants(shape) + sum(head.whole for head in shape.frames)
+    """Return the number of constant half octets of a shape, plus two for each frame with a known end."""
+    return _constants(shape) + 2 * sum(head.whole for head in shape.frames)
 
 
 def _constants(shape: ir.Shape) -> int:
-    """Return the number of constant octets of a shape."""
-    return sum(
-        head.octets[at : at + 2] != ANY for head in shape.frames for at in range(0, len(head.octets), 2)
-    )
+    """Return the number of constant half octets of a shape."""
+    return sum(digit != "?" for head in shape.frames for digit in head.octets)
 
 
-def _shapes(message: ir.Message) -> tuple[ir.Shape, ...]:
+def _shapes(message: ir.Message, detail: Detail | None) -> tuple[ir.Shape, ...]:
     certain: list[tuple[ir.FrameHead, ...]] = []
     for part in message.parts:
         if not isinstance(part, ir.Frame) or part.presence != ir.Always():
             break
-        certain.append(tuple(dict.fromkeys(_heads(part))))
+        certain.append(tuple(dict.fromkeys(_heads(part, detail))))
     least, most = 0, 0
     endless = False
     for part in message.parts:
@@ -136,18 +137,21 @@ def _shapes(message: ir.Message) -> tuple[ir.Shape, ...]:
         most += 1
         if isinstance(part, ir.Stack) or (isinstance(part, ir.Frame) and part.presence == ir.Always()):
             least += 1
-    spellings = list(islice(product(*certain), MAX_SHAPES)) if certain else [()]
+    while prod(map(len, certain)) > MAX_SHAPES:
+        certain.pop()
+    spellings = product(*certain)
     return tuple(ir.Shape(tuple(frames), least, None if endless else most) for frames in spellings)
 
 
-def _heads(part: ir.Frame) -> Iterator[ir.FrameHead]:
+def _heads(part: ir.Frame, detail: Detail | None) -> Iterator[ir.FrameHead]:
     """Yield the ways in which a frame can begin."""
     match part.fields:
         case (ir.Field(type=ir.KeywordType(options=options)),):
             yield from (ir.FrameHead(option.encode().hex(), True) for option in options)
             return
-    for head in find_heads(part.fields):
-        yield ir.FrameHead("".join(head.octets) if head.whole else head.pattern, head.whole)
+    for head in find_heads(part.fields, detail):
+        all_octets = head.whole or detail is not None
+        yield ir.FrameHead("".join(head.octets) if all_octets else head.pattern, head.whole)
 
 
 def _overlap(one: ir.Shape, other: ir.Shape) -> bool:

@@ -21,7 +21,7 @@ import msgspec
 
 from specwire.generator import ir
 from specwire.generator.diagnostics import Diagnostics, Span
-from specwire.generator.passes.heads import find_heads, fits
+from specwire.generator.passes.heads import Detail, find_heads, fits
 from specwire.generator.passes.overlaps import overlapping
 from specwire.generator.passes.shapes import Alike, with_shapes
 
@@ -29,20 +29,52 @@ MAX_SPELLINGS = 4096
 """Maximum number of different leading frames of one message."""
 
 
+Found = tuple[tuple[ir.Selector, ...], tuple[ir.Message, ...]]
+"""Selectors, and messages with their tags or shapes."""
+
+
 def find_tags(
-    messages: Sequence[ir.Message], diagnostics: Diagnostics, span: Span
-) -> tuple[tuple[ir.Selector, ...], tuple[ir.Message, ...]]:
+    messages: Sequence[ir.Message], enums: Sequence[ir.Enum], diagnostics: Diagnostics, span: Span
+) -> Found:
     """Return the selectors and the messages with their tags; E411 if two messages cannot be distinguished.
 
-    If letters of the tags may be of either case, the tags and shapes are in lower case.
+    If whole octets do not distinguish all messages, constant bits and the permitted values of
+    numbers count, too. If letters of the tags may be of either case, the tags and shapes are in
+    lower case, and only whole octets count.
     """
     if not is_folded(messages):
-        return _find(messages, diagnostics, span)
+        return _best(messages, enums, diagnostics, span)
     selectors, found = _find(tuple(map(_lowered, messages)), diagnostics, span)
     return selectors, tuple(
         msgspec.structs.replace(message, tags=lower.tags, shapes=lower.shapes, shadowed=lower.shadowed)
         for message, lower in zip(messages, found, strict=True)
     )
+
+
+def _best(
+    messages: Sequence[ir.Message], enums: Sequence[ir.Enum], diagnostics: Diagnostics, span: Span
+) -> Found:
+    """Return the tags with the least detail that distinguishes the most messages."""
+    reported = Diagnostics()
+    found = _find(messages, reported, span)
+    for detail in (Detail(), Detail({enum.name: tuple(dict(enum.members).values()) for enum in enums})):
+        if len(messages) == 1 or _doubts(found, reported)[:2] == (0, 0):
+            break
+        also = Diagnostics()
+        finer = _find(messages, also, span, detail)
+        if _doubts(finer, also) < _doubts(found, reported):
+            found, reported = finer, also
+    diagnostics.extend(reported)
+    return found
+
+
+def _doubts(found: Found, reported: Diagnostics) -> tuple[int, int, int]:
+    """Return the numbers of faults, and of messages that can look like another; then minus the octets of shapes."""
+    messages = found[1]
+    octets = sum(
+        len(head.octets) for message in messages for shape in message.shapes[:1] for head in shape.frames
+    )
+    return sum(1 for _ in reported), sum(message.shadowed for message in messages), -octets
 
 
 def is_folded(messages: Sequence[ir.Message]) -> bool:
@@ -85,8 +117,8 @@ def _lower_field(field: ir.Field) -> ir.Field:
 
 
 def _find(
-    messages: Sequence[ir.Message], diagnostics: Diagnostics, span: Span
-) -> tuple[tuple[ir.Selector, ...], tuple[ir.Message, ...]]:
+    messages: Sequence[ir.Message], diagnostics: Diagnostics, span: Span, detail: Detail | None = None
+) -> Found:
     for frame in (0, -1):
         heads = [_head(message, frame) for message in messages]
         shortest = min((len(head) for head in heads), default=0)
@@ -102,10 +134,10 @@ def _find(
     used = [index for index in range(count) if any(len(frames[index][0]) for frames in whole)]
     if used and _distinct(spellings):  # frames that are empty in every message distinguish nothing
         return tuple(ir.Selector(index, None) for index in used), _tagged(messages, spellings)
-    patterned = _by_patterns(messages, diagnostics, span)
+    patterned = _by_patterns(messages, detail)
     if patterned is not None:
         return (ir.Selector(0, 0, pattern=True),), patterned
-    shaped = with_shapes(messages)
+    shaped = with_shapes(messages, detail)
     if isinstance(shaped, Alike):
         _report(shaped.messages, "cannot be distinguished", diagnostics, span)
         return (), tuple(messages)
@@ -113,11 +145,9 @@ def _find(
     return (), shaped
 
 
-def _by_patterns(
-    messages: Sequence[ir.Message], diagnostics: Diagnostics, span: Span
-) -> tuple[ir.Message, ...] | None:
+def _by_patterns(messages: Sequence[ir.Message], detail: Detail | None) -> tuple[ir.Message, ...] | None:
     """Return the messages with patterns as their tags; None if two patterns are equal, or all are empty."""
-    patterns = [_patterns(message) for message in messages]
+    patterns = [_patterns(message, detail) for message in messages]
     rows = [(number, pattern) for number, found in enumerate(patterns) for pattern in found]
     shadowed: set[int] = set()
     by_length: dict[int, list[tuple[int, str]]] = {}
@@ -160,11 +190,11 @@ def _report_unmarked(messages: Sequence[ir.Message], diagnostics: Diagnostics, s
             )
 
 
-def _patterns(message: ir.Message) -> tuple[str, ...]:
+def _patterns(message: ir.Message, detail: Detail | None) -> tuple[str, ...]:
     """Return the patterns with which the first frame of a message can begin."""
     match message.parts[0]:
         case ir.Frame(fields=fields, presence=ir.Always()):
-            return tuple(dict.fromkeys(head.pattern for head in find_heads(fields)))
+            return tuple(dict.fromkeys(head.pattern for head in find_heads(fields, detail)))
     return ("",)
 
 
@@ -174,8 +204,8 @@ def _report(messages: Sequence[ir.Message], what: str, diagnostics: Diagnostics,
         "E411",
         span,
         f"message{'s' if len(messages) > 1 else ''} {names} {what}",
-        "specwire can distinguish messages by constants, by their number of frames, and by sender: "
-        "`senders` under [message.NAME]",
+        "specwire can distinguish messages by constant octets and bits at fixed places, by their number of frames, "
+        "and by sender: `senders` under [message.NAME]",
     )
 
 

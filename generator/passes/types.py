@@ -152,14 +152,15 @@ class TypeReader:
         self._answers: Memo[bool] = Memo()
 
     def hint(self, rule: Rule | Reference | None, message: Rule | None = None) -> TypeHint:
-        """Return the profile's hint for a rule, preferably the one for `message`.
+        """Return the profile's hint for a rule, with what it says about the rule in `message`.
 
         An empty hint if there is none.
         """
         if rule is None:
             return NOTHING_SAID
+        hint = self._hints.get(fold(rule.name), NOTHING_SAID)
         inside = self._hints.get(fold(f"{message.name}.{rule.name}")) if message else None
-        return inside or self._hints.get(fold(rule.name), NOTHING_SAID)
+        return hint.with_fields_of(inside) if inside else hint
 
     @cached_property
     def forms(self) -> frozenset[str]:

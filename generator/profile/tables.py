@@ -109,6 +109,10 @@ class PresenceTable(_Table, frozen=True):
     values: list[int] = []
 
 
+OF_FIELDS = frozenset({"name", "default", "unit", "doc", "content", "timestamp", "epoch"})
+"""Keys that the profile may set for a rule in one message, where they replace those of the rule."""
+
+
 class TypeHint(_Table, frozen=True):
     """Declared meaning of a rule that is a value.
 
@@ -154,6 +158,11 @@ class TypeHint(_Table, frozen=True):
     content: Literal["json"] | None = None
     timestamp: TimeUnit | None = None
     epoch: str | None = None
+
+    def with_fields_of(self, other: TypeHint) -> TypeHint:
+        """Return the hint with the keys in `OF_FIELDS` of another, and its `presence` if that has one."""
+        changes = {key: getattr(other, key) for key in OF_FIELDS}
+        return msgspec.structs.replace(self, **changes, presence=other.presence or self.presence)
 
     @property
     def flag_rules(self) -> list[str]:

@@ -339,7 +339,7 @@ class MessageLayout(msgspec.Struct, frozen=True):
     """One message: its name in the grammar, its tags (the octets at the selectors) and its parts.
 
     `patterns` replace the tags if messages are told apart by how their first frame begins. A
-    pattern is octets in hexadecimal, with ``??`` for any octet. The message with the longest
+    pattern is octets in hexadecimal, with ``?`` for any half octet. The message with the longest
     matching pattern is chosen.
     """
 

@@ -22,13 +22,13 @@ from specwire.generated.codings import NumberError, most_octets, read_number
 from specwire.generated.errors import DecodeError, Kind
 from specwire.generated.layout import Coding, Digits, ProtocolLayout
 from specwire.generated.named_plan import named_plan
-from specwire.generated.selection import pattern_octets
+from specwire.generated.octets import pattern_octets
 from specwire.generated.words import octets_word
 
 T = TypeVar("T")
 Fault = Callable[[Kind, str, str, int], DecodeError]
-Tag = Sequence[int | None]
-"""Octets with which something begins, None for any octet."""
+Tag = Sequence[int | tuple[int, int]]
+"""Octets with which something begins; an octet with some known bits has their mask behind it."""
 
 _DIGITS = {10: frozenset(b"0123456789"), 16: frozenset(b"0123456789abcdefABCDEF")}
 
@@ -363,10 +363,7 @@ def _beginnings(layout: ProtocolLayout, sender: str | None) -> tuple[tuple[Tag, 
 
 
 def _tag(pattern: str) -> Tag:
-    octets = pattern_octets(pattern)
-    if None not in octets:
-        return bytes.fromhex(pattern)
-    return tuple(None if octet is None else octet[0] for octet in octets)
+    return tuple(pattern_octets(pattern)) if "?" in pattern else bytes.fromhex(pattern)
 
 
 def _alike(tag: Tag, octets: bytes) -> int:
@@ -374,7 +371,8 @@ def _alike(tag: Tag, octets: bytes) -> int:
     if isinstance(tag, bytes) and octets.startswith(tag):
         return len(tag)
     for at, (wanted, octet) in enumerate(zip(tag, octets, strict=False)):
-        if wanted not in (None, octet):
+        known, mask = (wanted, 0xFF) if isinstance(wanted, int) else wanted
+        if octet & mask != known:
             return at
     return min(len(tag), len(octets))
 

@@ -156,3 +156,31 @@ def sized(octets: bytes, forms: tuple[tuple[bytes, int], ...]) -> bytes:
             if tag or not any(other and number.startswith(other) for other, _ in forms):
                 return tag + number + octets
     raise OverflowError("more octets than their size can say")
+
+
+def pattern_octets(pattern: str) -> list[tuple[int, int]]:
+    """Return each octet of a pattern with the mask of its known half octets, 0 for any octet.
+
+    A pattern is octets in hexadecimal, with ``?`` for any half octet.
+    """
+    digits = [(int(digit.replace("?", "0"), 16), 0 if digit == "?" else 15) for digit in pattern]
+    pairs = zip(digits[::2], digits[1::2], strict=True)
+    return [(16 * high + low, 16 * mask + other) for (high, mask), (low, other) in pairs]
+
+
+def pattern_atom(octet: str) -> str:
+    """Return one octet of a pattern as a regular expression for octets."""
+    if octet == "??":
+        return "."
+    if "?" not in octet:
+        return f"\\x{octet}"
+    if octet[1] == "?":
+        return f"[\\x{octet[0]}0-\\x{octet[0]}f]"
+    return f"[{''.join(f'{chr(92)}x{digit}{octet[1]}' for digit in '0123456789abcdef')}]"
+
+
+def pattern_start(pattern: str) -> str:
+    """Return the octets that a pattern fixes from its first octet on; a half octet if that is all."""
+    size = next((at for at in range(0, len(pattern), 2) if "?" in pattern[at : at + 2]), len(pattern))
+    half = pattern[:2]
+    return half if not size and half != "??" else pattern[:size]

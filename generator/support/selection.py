@@ -3,7 +3,7 @@
 Octets at fixed positions, the *selectors*, tell the messages of a protocol apart; or patterns of
 how the first frame begins; or shapes of the whole message (see `specwire.generated.shapes`).
 
-A pattern is hexadecimal, with ``??`` for any octet. The longest matching pattern decides. So a
+A pattern is hexadecimal, with ``?`` for any half octet. The longest matching pattern decides. So a
 message whose name is open matches only if no message with a fixed name does.
 
 If no message matches, the constants with which all messages begin are checked first: a foreign
@@ -19,11 +19,10 @@ import msgspec
 from specwire.generated.errors import DecodeError, Kind
 from specwire.generated.layout import Field, MessageLayout, ProtocolLayout
 from specwire.generated.named_plan import NamedMessage, NamedPlan, Value, values
-from specwire.generated.plan import Expect, Sized, Word, fixed_octets
+from specwire.generated.octets import pattern_octets, pattern_start
+from specwire.generated.plan import Expect, Number, Sized, Word, fixed_octets
 from specwire.generated.shapes import class_of, explain_shape
-from specwire.generated.words import frames_word, octets_word, one_of, show
-
-ANY = "??"
+from specwire.generated.words import frames_word, octets_word, one_of, one_start_of, show
 
 
 def find_message(plan: NamedPlan, frames: list[bytes], sender: str | None = None) -> NamedMessage:
@@ -72,12 +71,6 @@ def match_pattern(layout: ProtocolLayout, octets: bytes) -> tuple[MessageLayout,
     return max(fitting, key=lambda row: len(row[1]), default=None)
 
 
-def pattern_octets(pattern: str) -> list[bytes | None]:
-    """Return the octets of a pattern, None for any octet."""
-    pieces = [pattern[at : at + 2] for at in range(0, len(pattern), 2)]
-    return [None if piece == ANY else bytes.fromhex(piece) for piece in pieces]
-
-
 def _find_pattern(plan: NamedPlan, frames: list[bytes]) -> MessageLayout:
     layout = plan.layout
     if not frames:
@@ -98,8 +91,8 @@ def _explain_pattern(plan: NamedPlan, frame: bytes) -> DecodeError:
     at = max(_fitting(pattern, octets) for _, pattern in rows)
     nearest = [(message, pattern) for message, pattern in rows if _fitting(pattern, octets) == at]
     field, start, size = _field_at(*nearest[0], at)
-    options = tuple(dict.fromkeys(_word(pattern, start) for _, pattern in nearest))
-    expected, found = one_of(options), show(frame[start : start + max(map(len, options))])
+    options = tuple(dict.fromkeys(pattern_start(pattern[2 * start :]) for _, pattern in nearest))
+    expected, found = one_start_of(options), show(frame[start : start + max(map(len, options)) // 2])
     if at == len(frame) and size and not all(options):
         # The pattern allows any octet here; the frame is too short.
         expected, found = octets_word(size), str(len(frame) - start)
@@ -112,20 +105,10 @@ def _explain_pattern(plan: NamedPlan, frame: bytes) -> DecodeError:
 
 def _fitting(pattern: str, octets: bytes) -> int:
     """Return how many octets of a pattern match, from the first on."""
-    for at, fixed in enumerate(pattern_octets(pattern)):
-        if at == len(octets) or fixed not in (None, octets[at : at + 1]):
+    for at, (fixed, mask) in enumerate(pattern_octets(pattern)):
+        if at == len(octets) or octets[at] & mask != fixed:
             return at
     return len(pattern) // 2
-
-
-def _word(pattern: str, start: int) -> bytes:
-    """Return the contiguous octets that a pattern fixes from octet `start` on."""
-    word = b""
-    for fixed in pattern_octets(pattern)[start:]:
-        if fixed is None:
-            break
-        word += fixed
-    return word
 
 
 def _field_at(message: NamedMessage, pattern: str, at: int) -> tuple[Field, int, int | None]:
@@ -147,7 +130,8 @@ def _octets_of(op: Value, pattern: str) -> int | None:
     if isinstance(op, Sized):
         forms = (len(tag) + octets for tag, octets in op.forms if pattern.startswith(tag.hex()))
         return next(forms, None)
-    return None if op.slot.endswith("#") else fixed_octets(op)
+    is_prefix = op.slot.endswith("#") and not (isinstance(op, Number) and op.bits)
+    return None if is_prefix else fixed_octets(op)
 
 
 # Octets at the selectors

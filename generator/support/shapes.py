@@ -14,7 +14,8 @@ from functools import cache
 
 from specwire.generated.errors import DecodeError, Kind
 from specwire.generated.layout import ProtocolLayout, Shape
-from specwire.generated.words import frames_word, one_of, show
+from specwire.generated.octets import pattern_atom, pattern_start
+from specwire.generated.words import frames_word, one_start_of, show
 
 
 def class_of(layout: ProtocolLayout, frames: Sequence[bytes], sender: str | None = None) -> str:
@@ -48,7 +49,7 @@ def explain_shape(layout: ProtocolLayout, frames: Sequence[bytes], sender: str |
     nearest = [shape for name, shape in layout.shapes if good[name] == index]
     options = [shape.frames[index] for shape in nearest if index < len(shape.frames)]
     if index < len(frames) and options and not any(_begins(*head, comparable[index]) for head in options):
-        words = one_of(tuple(dict.fromkeys(_constants(octets) for octets, _ in options)))
+        words = one_start_of(tuple(dict.fromkeys(pattern_start(octets) for octets, _ in options)))
         return _error(layout, "tag", index, words, show(frames[index]))
     counts = sorted({shape.least for shape in nearest})
     return _error(
@@ -98,11 +99,5 @@ def _begins(octets: str, whole: bool, frame: bytes) -> bool:
 @cache
 def _expression(octets: str, whole: bool) -> re.Pattern[bytes]:
     """Return how a frame begins, as a regular expression."""
-    pieces = (octets[at : at + 2] for at in range(0, len(octets), 2))
-    text = "".join("." if piece == "??" else f"\\x{piece}" for piece in pieces)
+    text = "".join(pattern_atom(octets[at : at + 2]) for at in range(0, len(octets), 2))
     return re.compile((text + r"\Z" * whole).encode(), re.DOTALL)
-
-
-def _constants(octets: str) -> bytes:
-    """Return the fixed octets at the start of a head."""
-    return bytes.fromhex(octets.partition("??")[0])

@@ -19,9 +19,10 @@ from specwire.generated.errors import DecodeError, EncodeError
 from specwire.generated.layout import Field, Frame, ProtocolLayout, Rest, Shape, Stack
 from specwire.generated.messages import Message
 from specwire.generated.named_plan import NamedMessage, NamedPlan, named_plan, values
+from specwire.generated.octets import pattern_octets
 from specwire.generated.plan import ManyFrames, Number, OneFrame
 from specwire.generated.refusal import check_letter, ends_stack
-from specwire.generated.selection import match_pattern, pattern_octets
+from specwire.generated.selection import match_pattern
 from specwire.generated.shapes import class_of, fits
 from specwire.generated.words import show
 from specwire.generated.writer import Pieces, Writer
@@ -136,12 +137,7 @@ class _Check:
         found = match_pattern(self.layout, _octets(self.frames[0]))
         if found is None or found[0] is self.named.layout:
             return
-        claimed = {at for at, fixed in enumerate(pattern_octets(found[1])) if fixed is not None}
-        start = 0
-        for field, piece in self.frames[0]:
-            if not field.implied and claimed & set(range(start, start + len(piece))):
-                self._refuse_look(field, piece, found[0].name)
-            start += len(piece)
+        self._refuse_claimed(found[1], self.frames[0], found[0].name)
 
     def _own_shape(self) -> None:
         """Raise if the frames match a more specific shape of another message with a sender in common."""
@@ -158,6 +154,8 @@ class _Check:
         heads = next((shape.frames for name, shape in self._fitting(frames) if name == found), ())
         if found == self.named.layout.class_name:
             return
+        for (octets, _), pieces in zip(heads, self.frames, strict=False):
+            self._refuse_claimed(octets, pieces, found)
         for (octets, whole), pieces in zip(heads, self.frames, strict=False):
             for field, piece in pieces:
                 if not field.implied and (octets or whole):
@@ -168,6 +166,15 @@ class _Check:
         for name, shape in self.layout.shapes:
             if fits(shape, frames, folded=self.layout.folded):
                 yield name, shape
+
+    def _refuse_claimed(self, pattern: str, pieces: Pieces, other: str) -> None:
+        """Raise for the first field with octets that a pattern of another message fixes."""
+        claimed = {at for at, (_, mask) in enumerate(pattern_octets(pattern)) if mask}
+        start = 0
+        for field, piece in pieces:
+            if not field.implied and claimed & set(range(start, start + len(piece))):
+                self._refuse_look(field, piece, other)
+            start += len(piece)
 
     def _refuse_look(self, field: Field, piece: bytes, other: str) -> NoReturn:
         self.writer.move(field, field.name)

@@ -25,6 +25,11 @@ def one_of(options: Iterable[bytes]) -> str:
     return either(map(show, options))
 
 
+def one_start_of(starts: Iterable[str]) -> str:
+    """Return alternatives for the octets with which something begins, in hexadecimal, as words."""
+    return either(f"0x{start}" if "?" in start else show(bytes.fromhex(start)) for start in starts)
+
+
 def either(words: Iterable[str]) -> str:
     """Return words joined by commas, with "or" before the last."""
     *several, last = words

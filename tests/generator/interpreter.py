@@ -179,12 +179,9 @@ def longest_pattern(protocol: ir.Protocol, frame: bytes) -> ir.Message:
     fitting = []
     for message in protocol.messages:
         for pattern in message.tags:
-            octets = [pattern[at : at + 2] for at in range(0, len(pattern), 2)]
-            begins = [f"{octet:02x}" for octet in frame[: len(octets)]]
-            if len(begins) == len(octets) and all(
-                a in ("??", b) for a, b in zip(octets, begins, strict=True)
-            ):
-                fitting.append((len(octets), message))
+            found = frame.hex()[: len(pattern)]
+            if len(found) == len(pattern) and all(a in ("?", b) for a, b in zip(pattern, found, strict=True)):
+                fitting.append((len(pattern), message))
     if not fitting:
         raise Refused("no pattern fits")
     return max(fitting, key=lambda row: row[0])[1]

@@ -458,3 +458,183 @@ def test_what_follows_pairs_is_no_part_of_the_last_value(after: str, code: list[
     grammar += 'pair = SP header-name ":" header-value\nheader-name = 1*ALPHA\nheader-value = 1*ALPHA\n'
     found = faults(tmp_path, grammar, PROFILE + '[types.n]\ncounts = "pair"\n')
     assert [fault.split()[0] for fault in found] == code
+
+
+HEADERS = """\
+query = id flags-of-query n
+answer = id flags-of-answer n
+id = 2OCTET
+flags-of-query = OCTET
+flags-of-answer = OCTET
+n = OCTET
+"""
+HEADER_BITS = """\
+name = "demo"
+messages = ["query", "answer"]
+[types.id]
+type = "integer"
+[types.n]
+type = "integer"
+[types.flags-of-query.bits]
+qr = { width = 1, constant = 0 }
+rest = 7
+[types.flags-of-answer.bits]
+qr = { width = 1, constant = 1 }
+more = 7
+"""
+
+
+def test_one_constant_bit_after_a_number_identifies_a_message(tmp_path: Path) -> None:
+    """DNS: QR, the first bit after the 16-bit ID, is 0 in a query and 1 in a response."""
+    protocol = compile_protocol(write(tmp_path / "grammars", HEADERS, HEADER_BITS), shown="demo").protocol
+    with generated(tmp_path, protocol) as module:
+        for number in range(128):
+            query, answer = module.Query(id_=9, rest=number, n=1), module.Answer(id_=9, more=number, n=1)
+            assert query.encode() == [bytes((0, 9, number, 1))]
+            assert answer.encode() == [bytes((0, 9, number | 128, 1))]
+            assert [module.decode(message.encode()) for message in (query, answer)] == [query, answer]
+
+
+def test_permitted_values_identify_a_message(tmp_path: Path) -> None:
+    grammar = "A = kind x\nB = other x\nkind = OCTET\nother = %x03 / %x04\nx = OCTET ; an integer\n"
+    profile = """\
+name = "demo"
+messages = ["A", "B"]
+[types.kind]
+members = { one = 1, two = 2 }
+closed = true
+"""
+    protocol = compile_protocol(write(tmp_path / "grammars", grammar, profile), shown="demo").protocol
+    with generated(tmp_path, protocol) as module:
+        for kind in (1, 2):
+            assert module.decode([bytes((kind, 7))]) == module.A(kind=kind, x=7)
+        for other in (3, 4):
+            assert module.decode([bytes((other, 7))]) == module.B(other=other, x=7)
+        with pytest.raises(DecodeError) as caught:
+            module.decode([b"\x05\x07"])
+        assert (caught.value.kind, caught.value.expected) == ("tag", "0x01, 0x02, 0x03 or 0x04")
+
+
+def test_a_value_that_one_message_announces(tmp_path: Path) -> None:
+    """MQTT's packet identifier: in PUBLISH only if the QoS is not 0."""
+    grammar = "A = %x01 qos [x] %x00\nB = %x02 x %x00\nqos = OCTET\nx = 2OCTET\n"
+    profile = """\
+name = "demo"
+messages = ["A", "B"]
+[types.qos]
+type = "integer"
+[types.x]
+type = "integer"
+[types."A.x"]
+presence = { field = "qos", values = [1, 2] }
+"""
+    protocol = compile_protocol(write(tmp_path / "grammars", grammar, profile), shown="demo").protocol
+    with generated(tmp_path, protocol) as module:
+        for message, octets in (
+            (module.A(qos=0, x=None), "010000"),
+            (module.A(qos=2, x=3), "0102000300"),
+            (module.B(x=3), "02000300"),
+        ):
+            assert message.encode() == [bytes.fromhex(octets)]
+            assert module.decode([bytes.fromhex(octets)]) == message
+
+
+SOCKS = """\
+greeting = version nmethods *method
+method-reply = version method
+request = version command %x00 address port
+reply = version status %x00 address port
+version = %x05
+nmethods = OCTET
+method = OCTET
+command = OCTET
+status = OCTET
+address = ip4 / domain
+ip4 = %x01 ip4-octets
+ip4-octets = 4OCTET
+domain = %x03 length *OCTET
+length = OCTET
+port = 2OCTET
+"""
+SOCKS_PROFILE = """\
+name = "demo"
+messages = ["greeting", "method-reply", "request", "reply"]
+[types.nmethods]
+scope = "next"
+[types.method]
+type = "integer"
+[types.command]
+members = { connect = 1, bind = 2, udp-associate = 3 }
+[types.status]
+members = { succeeded = 0 }
+[types.ip4-octets]
+type = "octets"
+[types.port]
+type = "integer"
+[roles.C]
+name = "client"
+socket = "STREAM"
+[roles.S]
+name = "server"
+socket = "STREAM"
+[message.greeting]
+senders = ["C"]
+[message.request]
+senders = ["C"]
+[message.method-reply]
+senders = ["S"]
+[message.reply]
+senders = ["S"]
+"""
+
+
+def test_messages_of_one_role_of_which_one_has_more_constants(tmp_path: Path) -> None:
+    """SOCKS5 (RFC 1928): a greeting is no request unless it has the octets of a whole one."""
+    protocol = compile_protocol(write(tmp_path / "grammars", SOCKS, SOCKS_PROFILE), shown="demo").protocol
+    with generated(tmp_path, protocol) as module:
+        address = module.Ip4(ip4_octets=b"\x7f\0\0\1")
+        for sender, message, octets in (
+            ("C", module.Greeting(method=(0,)), "050100"),
+            ("C", module.Greeting(method=(0, 1)), "05020001"),
+            ("S", module.MethodReply(method=0), "0500"),
+            (
+                "C",
+                module.Request(command=module.Command.CONNECT, address=address, port=80),
+                "050100017f0000010050",
+            ),
+            (
+                "S",
+                module.Reply(status=module.Status.SUCCEEDED, address=address, port=80),
+                "050000017f0000010050",
+            ),
+        ):
+            assert message.encode() == [bytes.fromhex(octets)]
+            assert module.decode([bytes.fromhex(octets)], sender=sender) == message
+        with pytest.raises(EncodeError) as caught:
+            module.Greeting(method=(0, 1, 7, 7, 7, 7, 7, 7)).encode()
+        assert (caught.value.field, caught.value.kind) == ("method", "tag")
+
+
+def test_an_option_before_a_number_with_few_values(tmp_path: Path) -> None:
+    grammar = "A = %x01 [opt] x\nopt = %xFF body\nbody = length *OCTET\nlength = OCTET\nx = %x00 / %x01\n"
+    check(
+        tmp_path, grammar, "",
+        ({"body": b"b", "x": 1}, b"\x01\xff\x01b\x01"),
+        ({"body": None, "x": 0}, b"\x01\x00"),
+    )  # fmt: skip
+
+
+def test_a_line_end_with_or_without_cr(tmp_path: Path) -> None:
+    grammar = "A = %x01 word [CR] LF\nword = 1*ALPHA\n"
+    check(
+        tmp_path, grammar, "",
+        ({"word": "ab", "cr": True}, b"\x01ab\r\n"), ({"word": "ab", "cr": False}, b"\x01ab\n"),
+    )  # fmt: skip
+
+
+def test_an_error_of_an_option_shows_what_the_grammar_has(tmp_path: Path) -> None:
+    grammar = 'A = %x01 [%xFF SP "m" body] x\nbody = length *OCTET\nlength = OCTET\nx = OCTET\n'
+    with pytest.raises(SpecError) as caught:
+        compile_protocol(write(tmp_path, grammar, PROFILE), shown="demo")
+    assert "the option of" in str(caught.value) and "'id" not in str(caught.value)
+    assert "%xFF, SP, \"m\", 'body'" in str(caught.value)

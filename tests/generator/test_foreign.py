@@ -137,7 +137,62 @@ RESP2: list[Case] = [
         ),
     ),
 ]
-CASES: Mapping[str, Sequence[Case]] = {"dns": DNS, "jupyter": JUPYTER, "memcached": MEMCACHED, "resp2": RESP2}
+# MQTT 3.1.1, section 2.2.1 (types and flags of the fixed header) and chapter 3. CONNECT has a will with QoS 0, a user
+# name and a password: C6 is 1 1 0 00 1 1 0. 3D is PUBLISH with DUP, QoS 2 and RETAIN.
+MQTT: list[Case] = [
+    (
+        "10 1a 0004 4d515454 04 c6 000a 0001 61 0001 77 0002 6279 0001 75 0001 70",
+        lambda m: m.Connect(
+            will_retain=False, will_qos=0, clean_session=True, keep_alive=10, client_id="a", will_topic="w",
+            will_message=b"by", user_name="u", password=b"p",
+        ),
+    ),
+    (
+        "10 0c 0004 4d515454 04 02 003c 0000",
+        lambda m: m.Connect(
+            will_retain=False, will_qos=0, clean_session=True, keep_alive=60, client_id="", will_topic=None,
+            will_message=None, user_name=None, password=None,
+        ),
+    ),
+    ("20 02 01 00", lambda m: m.Connack(session_present=True, return_code=m.ReturnCode.ACCEPTED)),
+    (
+        "30 05 0003 612f62",
+        lambda m: m.Publish(dup=False, qos=0, retain=False, topic="a/b", packet_id=None, payload=b""),
+    ),
+    (
+        "3d 09 0003 612f62 000a 6869",
+        lambda m: m.Publish(
+            dup=True, qos=m.Qos.EXACTLY_ONCE, retain=True, topic="a/b", packet_id=10, payload=b"hi"
+        ),
+    ),
+    ("40 02 1234", lambda m: m.Puback(packet_id=0x1234)),
+    ("50 02 1234", lambda m: m.Pubrec(packet_id=0x1234)),
+    ("62 02 1234", lambda m: m.Pubrel(packet_id=0x1234)),
+    ("70 02 1234", lambda m: m.Pubcomp(packet_id=0x1234)),
+    (
+        "82 0e 000a 0003 612f62 01 0003 632f64 02",
+        lambda m: m.Subscribe(
+            packet_id=10,
+            subscription=(
+                m.Subscription(topic_filter="a/b", requested_qos=1),
+                m.Subscription(topic_filter="c/d", requested_qos=2),
+            ),
+        ),
+    ),
+    ("90 05 000a 00 02 80", lambda m: m.Suback(packet_id=10, suback_code=(0, 2, m.SubackCode.FAILURE))),
+    ("a2 0c 000a 0003 612f62 0003 632f64", lambda m: m.Unsubscribe(packet_id=10, topic_filter=("a/b", "c/d"))),
+    ("b0 02 000a", lambda m: m.Unsuback(packet_id=10)),
+    ("c0 00", lambda m: m.Pingreq()),
+    ("d0 00", lambda m: m.Pingresp()),
+    ("e0 00", lambda m: m.Disconnect()),
+]  # fmt: skip
+CASES: Mapping[str, Sequence[Case]] = {
+    "dns": DNS,
+    "jupyter": JUPYTER,
+    "memcached": MEMCACHED,
+    "mqtt": MQTT,
+    "resp2": RESP2,
+}
 
 
 def frames_of(octets: Octets) -> list[bytes]:
@@ -153,6 +208,30 @@ def test_messages_derived_by_hand(tmp_path: Path, name: str) -> None:
             frames, message = frames_of(octets), build(module)
             assert module.decode(frames) == message
             assert message.encode() == frames
+
+
+def test_packets_of_mqtt_follow_each_other_on_a_stream(tmp_path: Path) -> None:
+    with package(tmp_path, "mqtt") as module:
+        octets = b"".join(frames_of(octets)[0] for octets, _ in MQTT)
+        decoder = module.StreamDecoder()
+        found = [message for at in range(len(octets)) for message in decoder.feed(octets[at : at + 1])]
+        assert found == [build(module) for _, build in MQTT]
+
+
+@pytest.mark.parametrize(
+    ("octets", "field", "kind"),
+    [
+        ("f0 00", "packet_type", "tag"),  # type 15 is reserved
+        ("41 02 1234", "packet_type", "tag"),  # the reserved bits of PUBACK are 0
+        ("36 05 0003 612f62", "qos", "range"),  # 3 is no QoS
+        ("10 0c 0004 4d515454 04 03 003c 0000", "reserved_flag", "constant"),
+    ],
+)
+def test_packets_that_mqtt_does_not_allow(tmp_path: Path, octets: str, field: str, kind: str) -> None:
+    with package(tmp_path, "mqtt") as module:
+        with pytest.raises(DecodeError) as caught:
+            module.decode(frames_of(octets))
+        assert (caught.value.field, caught.value.kind) == (field, kind)
 
 
 @pytest.mark.parametrize("name", ["memcached", "resp2"])

@@ -22,10 +22,12 @@ def pattern_text(pattern: str) -> str:
     """Return a pattern of octets in readable form: ``04 ?? 05 52``, ``FF (any 8) 7F``."""
     pairs = [pattern[at : at + 2] for at in range(0, len(pattern), 2)]
     parts: list[str] = []
-    for known, run in groupby(pairs, lambda pair: "?" not in pair):
+    for unknown, run in groupby(pairs, lambda pair: pair.count("?")):
         octets = list(run)
-        if known:
+        if not unknown:
             parts.append(hex_text(bytes.fromhex("".join(octets)), LONGEST))
+        elif unknown == 1:
+            parts += (octet.upper() for octet in octets)
         else:
             parts.append("??" if len(octets) == 1 else f"(any {len(octets)})")
     return " ".join(parts)

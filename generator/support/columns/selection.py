@@ -23,7 +23,7 @@ from specwire.generated.columns.arrow import Mask, Positions, either
 from specwire.generated.columns.frames import Frames
 from specwire.generated.columns.runs import differs, gather, lowered
 from specwire.generated.layout import ProtocolLayout, Shape
-from specwire.generated.selection import pattern_octets
+from specwire.generated.octets import OCTETS, pattern_octets
 
 Numbers = NDArray[np.int16]
 """Number of each row's message, -1 for none."""
@@ -36,7 +36,7 @@ ANY = Shape((), 0, None)
 
 
 class Head(NamedTuple):
-    """How a frame begins, in hexadecimal with ``??`` for any octet; `whole` if that is all of it."""
+    """How a frame begins, in hexadecimal with ``?`` for any half octet; `whole` if that is all of it."""
 
     frame: int
     octets: str
@@ -155,6 +155,9 @@ class _Heads:
                 break
             at = begin + offset if offset else begin
             fits &= ~differs(gather(self.octets, at, len(piece), step), piece)
+        for offset, (octet, mask) in enumerate(pattern_octets(head.octets)):
+            if 0 < mask < 0xFF and fits.any():
+                fits &= gather(self.octets, begin + offset, 1, step)[:, 0] & mask == octet
         return fits
 
     def _frame(self, index: int) -> tuple[Positions, Positions, int]:
@@ -172,14 +175,15 @@ class _Heads:
 
 
 def _pieces(pattern: str) -> list[tuple[int, bytes]]:
-    """Return the octets that a pattern fixes as pieces, each with its offset; octet 0 is the first.
+    """Return the whole octets that a pattern fixes as pieces, each with its offset; octet 0 is the first.
 
     Most rows that do not have a pattern differ in octet 0.
     """
     pieces: list[tuple[int, bytes]] = []
-    for offset, octet in enumerate(pattern_octets(pattern)):
-        if octet is None:
+    for offset, (number, mask) in enumerate(pattern_octets(pattern)):
+        if mask != 0xFF:
             continue
+        octet = OCTETS[number]
         if len(pieces) > 1 and pieces[-1][0] + len(pieces[-1][1]) == offset:
             pieces[-1] = (pieces[-1][0], pieces[-1][1] + octet)
         else:
@@ -235,4 +239,4 @@ def _apart(shape: Shape, own: Sequence[Shape]) -> bool:
 def _meet(one: str, other: str) -> bool:
     """Return whether octets can begin in both ways."""
     pairs = zip(pattern_octets(one), pattern_octets(other), strict=False)
-    return all(first is None or second is None or first == second for first, second in pairs)
+    return all(not (first ^ second) & mask & other for (first, mask), (second, other) in pairs)

@@ -30,7 +30,7 @@ public final class Message {
      * @param columns the number of values; 0 for a message whose only column says that it is present
      * @param registers the number of hidden numbers
      * @param tags what the protocol's selectors find in it, for each spelling
-     * @param patterns how its first frame begins, where that tells messages apart: hexadecimal, {@code ??} for any
+     * @param patterns how its first frame begins, where that tells messages apart: hexadecimal, {@code ?} for any half octet
      * @param flags the octet that announces parts, null if there is none
      */
     public Message(

@@ -1,7 +1,6 @@
 package specwire.generated.java;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -10,8 +9,8 @@ import java.util.List;
  * <p>So a message whose name is open matches only if no message with a fixed name does.
  */
 final class PatternSelection extends Selection {
-    /** A message, and a pattern of it: hexadecimal, and the octets, -1 for any. */
-    private record Row(Message message, String pattern, short[] octets) {
+    /** A message, and a pattern of it: hexadecimal, the octets, and the masks of their known bits. */
+    private record Row(Message message, String pattern, byte[] octets, byte[] masks) {
         /** Number of octets of the pattern that match, from the first on. */
         int fitting(Cursor in, boolean folded) {
             byte[] array = in.array(0);
@@ -21,24 +20,11 @@ final class PatternSelection extends Selection {
                     return at;
                 }
                 byte octet = folded ? Bytes.lower(array[begin + at]) : array[begin + at];
-                if (octets[at] >= 0 && octets[at] != (octet & 0xff)) {
+                if ((octet & masks[at]) != octets[at]) {
                     return at;
                 }
             }
             return octets.length;
-        }
-
-        /** The contiguous octets that the pattern fixes from octet {@code start} on. */
-        byte[] word(int start) {
-            int end = start;
-            while (end < octets.length && octets[end] >= 0) {
-                end++;
-            }
-            byte[] word = new byte[Math.max(end - start, 0)];
-            for (int at = 0; at < word.length; at++) {
-                word[at] = (byte) octets[start + at];
-            }
-            return word;
         }
     }
 
@@ -47,19 +33,29 @@ final class PatternSelection extends Selection {
     PatternSelection(Message... messages) {
         for (Message message : messages) {
             for (String pattern : message.patterns()) {
-                rows.add(new Row(message, pattern, octets(pattern)));
+                rows.add(new Row(message, pattern, octets(pattern), masks(pattern)));
             }
         }
     }
 
-    /** The octets of a pattern, -1 for any octet. */
-    static short[] octets(String pattern) {
-        short[] octets = new short[pattern.length() / 2];
-        for (int at = 0; at < octets.length; at++) {
-            String piece = pattern.substring(2 * at, 2 * at + 2);
-            octets[at] = piece.equals("??") ? -1 : Short.parseShort(piece, 16);
+    /** The octets of a pattern, with 0 for any half octet. */
+    static byte[] octets(String pattern) {
+        return Bytes.parse(pattern.replace('?', '0'));
+    }
+
+    /** The masks of the known bits of a pattern's octets. */
+    static byte[] masks(String pattern) {
+        return Bytes.parse(pattern.replaceAll("[^?]", "f").replace('?', '0'));
+    }
+
+    /** The octets that a pattern fixes from its first octet on; a half octet if that is all. */
+    static String start(String pattern) {
+        int open = pattern.indexOf('?');
+        if (open < 0) {
+            return pattern;
         }
-        return octets;
+        boolean half = open < 2 && !pattern.startsWith("??");
+        return pattern.substring(0, half ? 2 : open / 2 * 2);
     }
 
     @Override
@@ -96,16 +92,14 @@ final class PatternSelection extends Selection {
             }
             start += size;
         }
-        List<byte[]> options = new ArrayList<>();
-        for (Row row : nearest) {
-            byte[] word = row.word(start);
-            if (options.stream().noneMatch(option -> Arrays.equals(option, word))) {
-                options.add(word);
-            }
-        }
-        boolean open = options.stream().anyMatch(option -> option.length == 0);
-        int most = options.stream().mapToInt(option -> option.length).max().orElse(0);
-        String expected = Words.oneOf(options);
+        int skipped = 2 * start;
+        List<String> options = nearest.stream()
+                .map(row -> start(row.pattern.substring(Math.min(skipped, row.pattern.length()))))
+                .distinct()
+                .toList();
+        boolean open = options.stream().anyMatch(String::isEmpty);
+        int most = options.stream().mapToInt(String::length).max().orElse(0) / 2;
+        String expected = Words.oneStartOf(options);
         String found = Words.show(Bytes.atMost(frame, start, most));
         int size = octets(here, first.pattern, start);
         if (at == frame.length && size > 0 && open) {

@@ -7,20 +7,21 @@ public final class Shape {
     /** How a frame begins. */
     public static final class Head {
         private final String pattern;
-        private final short[] octets;
+        private final byte[] octets;
+        private final byte[] masks;
         private final boolean whole;
 
-        /** Octets in hexadecimal, {@code ??} for any, and whether they are the whole frame. */
+        /** Octets in hexadecimal, {@code ?} for any half octet, and whether they are the whole frame. */
         public Head(String pattern, boolean whole) {
             this.pattern = pattern;
             this.whole = whole;
             octets = PatternSelection.octets(pattern);
+            masks = PatternSelection.masks(pattern);
         }
 
-        /** The fixed octets at the start of the head. */
-        byte[] constants() {
-            int open = pattern.indexOf("??");
-            return Bytes.parse(open < 0 ? pattern : pattern.substring(0, open));
+        /** What the head fixes at its start, in hexadecimal. */
+        String start() {
+            return PatternSelection.start(pattern);
         }
 
         boolean fits(Cursor in, int frame, boolean folded) {
@@ -32,7 +33,7 @@ public final class Shape {
             int begin = in.begin(frame);
             for (int at = 0; at < octets.length; at++) {
                 byte octet = array[begin + at];
-                if (octets[at] >= 0 && octets[at] != ((folded ? Bytes.lower(octet) : octet) & 0xff)) {
+                if (((folded ? Bytes.lower(octet) : octet) & masks[at]) != (octets[at] & masks[at])) {
                     return false;
                 }
             }

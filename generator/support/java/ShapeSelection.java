@@ -1,7 +1,6 @@
 package specwire.generated.java;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;
 
@@ -58,7 +57,7 @@ final class ShapeSelection extends Selection {
         }
         if (index < in.count && heads.size() > 0 && heads.stream().noneMatch(head -> head.fits(in, index, folded))) {
             String found = Words.show(in.frame(index));
-            return refuse(protocol, null, index, 0, "tag", Words.oneOf(constants(heads)), found);
+            return refuse(protocol, null, index, 0, "tag", Words.oneStartOf(starts(heads)), found);
         }
         List<String> counts = nearest.stream().map(Shape::least).distinct().sorted().map(String::valueOf).toList();
         String expected = String.join(" or ", counts) + " frames";
@@ -79,14 +78,7 @@ final class ShapeSelection extends Selection {
         return options;
     }
 
-    private static List<byte[]> constants(List<Shape.Head> heads) {
-        List<byte[]> options = new ArrayList<>();
-        for (Shape.Head head : heads) {
-            byte[] octets = head.constants();
-            if (options.stream().noneMatch(option -> Arrays.equals(option, octets))) {
-                options.add(octets);
-            }
-        }
-        return options;
+    private static List<String> starts(List<Shape.Head> heads) {
+        return heads.stream().map(Shape.Head::start).distinct().toList();
     }
 }

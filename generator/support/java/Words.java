@@ -30,6 +30,11 @@ final class Words {
         return either(options.stream().map(Words::show).toList());
     }
 
+    /** The alternatives for octets at the start of something, in hexadecimal. */
+    static String oneStartOf(List<String> starts) {
+        return either(starts.stream().map(start -> start.contains("?") ? "0x" + start : show(Bytes.parse(start))).toList());
+    }
+
     /** Words with "or" before the last, and commas between the others. */
     static String either(List<String> words) {
         int last = words.size() - 1;
