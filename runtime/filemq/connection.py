@@ -18,11 +18,18 @@ import msgspec
 
 from specwire.generated.filemq import Hugz, Icanhaz, Nom
 from specwire.generated.session import DialogSession
-from specwire.runtime.filemq.dialect import Command, Dialect, Habits, OutOfTurnError
+from specwire.runtime.filemq.dialect import CacheRules, Command, Dialect, Habits, OutOfTurnError
 from specwire.runtime.filemq.diskwork import DiscardFile, DiskQueue, Held, ListHeld
 from specwire.runtime.filemq.incoming import Intake, Resuming
-from specwire.runtime.filemq.names import covers, fault_in_entry, fault_in_name, fault_in_path, normalise_path
-from specwire.runtime.filemq.resync import ATTRIBUTES, INSIDE, RENAMES, RESUME_FROM_OCTETS, resync_commands
+from specwire.runtime.filemq.names import (
+    covers,
+    fault_in_entry,
+    fault_in_name,
+    fault_in_path,
+    normalise_path,
+    relative_name,
+)
+from specwire.runtime.filemq.resync import ATTRIBUTES, INSIDE, PRUNE, RENAMES, RESUME_FROM_OCTETS, RESYNC
 from specwire.runtime.kernel.effects import HostEffect, PauseReceiving, Send
 from specwire.runtime.kernel.events import PeerId
 
@@ -194,6 +201,24 @@ class Subscribing:
         commands = list(islice(self._commands, room))
         self._sent += len(commands)
         return commands
+
+
+def resync_commands(path: str, digests: Mapping[str, str], habits: Habits) -> Iterator[Icanhaz]:
+    """Yield the commands that subscribe to `path` and ask for what differs from `digests`."""
+    rules = habits.cache
+    entries = [
+        (cached, digest)
+        for name, digest in digests.items()
+        if len((cached := _cached_name(path, name, rules)).encode()) <= rules.name_octets
+    ]
+    parts = [entries[i : i + rules.entries] for i in range(0, len(entries), rules.entries)] or [[]]
+    for part in parts[:-1]:
+        yield Icanhaz(path=path, options=habits.options, cache=tuple(part))
+    yield Icanhaz(path=path, options=(RESYNC, PRUNE, *habits.options), cache=tuple(parts[-1]))
+
+
+def _cached_name(path: str, name: str, rules: CacheRules) -> str:
+    return name if rules.full_names else relative_name(path, name)
 
 
 @dataclass(eq=False)

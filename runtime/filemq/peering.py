@@ -48,9 +48,9 @@ from specwire.runtime.filemq.resync import (
     RESYNC,
     WHOLE,
     Beginning,
-    ClientCache,
     read_beginning,
 )
+from specwire.runtime.filemq.sendqueue import ClientCache
 from specwire.runtime.filemq.status import ClientStatus
 from specwire.runtime.kernel.effects import DropPeer, HostEffect, Log, Now, Story, Wait, Wake
 from specwire.runtime.kernel.events import PeerId
