@@ -227,6 +227,8 @@ class ServerConnection:
 
     Attributes:
         number: counts connections; orders for the disk carry it.
+        window_octets: with more that is not on the disk, nothing is received.
+        credit_octets: most octets that are granted or not written yet.
         received_at, sent_at: time of the last command in each direction.
         is_silent: neither the server nor the network has given an answer yet.
         awaits_life: HUGZ was sent, and HUGZ-OK has not come.
@@ -241,6 +243,7 @@ class ServerConnection:
     intake: Intake
     subscribing: Subscribing
     window_octets: int
+    credit_octets: int
     received_at: float
     sent_at: float
     is_silent: bool = True
@@ -275,7 +278,6 @@ def make_connection(
     )
     intake = Intake(
         number,
-        window_octets=habits.credit_octets or settings.window_octets,
         counts_commands=habits.counts_commands,
         fault_in_file=paths.fault_in_file,
         resuming=resuming,
@@ -289,6 +291,7 @@ def make_connection(
         intake=intake,
         subscribing=Subscribing(resync=settings.resync, habits=habits),
         window_octets=settings.window_octets,
+        credit_octets=habits.credit_octets or settings.window_octets,
         received_at=now,
         sent_at=now,
     )
@@ -327,9 +330,16 @@ def ask_for_missing(connection: ServerConnection, disk: DiskQueue, held: Held, n
 
 
 def grant(connection: ServerConnection, now: float) -> Effects:
-    """Grant the credit that the window has room for."""
-    credit = connection.intake.grant()
-    return [connection.send(Nom(credit=credit), now)] if credit else []
+    """Grant what was written or discarded (FILEMQ v2, "The NOM Command"), once it is a quarter of the credit.
+
+    So the octets that the server may still send and those that are not on the disk never exceed it.
+    """
+    intake, most = connection.intake, connection.credit_octets
+    credit = most - intake.outstanding_octets - intake.pending_octets
+    if credit < max(1, most // 4):
+        return []
+    intake.outstanding_octets += credit
+    return [connection.send(Nom(credit=credit), now)]
 
 
 # ---- time
