@@ -264,6 +264,7 @@ class Tree(RuleBasedStateMachine):
         self._folder = tempfile.TemporaryDirectory()
         self.publication = Publication(Path(self._folder.name))
         self.publication.open()
+        self.publication.scan()  # files that only the first walk misses would stay listed
         self.listed: dict[str, str] = {}
         self.steps: Iterator[list[Change]] = iter(())
         self.number = 0
