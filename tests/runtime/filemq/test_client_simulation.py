@@ -62,7 +62,7 @@ from specwire.runtime.kernel.events import (
     PeerId,
     Stopping,
 )
-from specwire.runtime.kernel.simulator import Disturbances, Simulator
+from specwire.runtime.simulator import Disturbances, Simulator
 from tests.examples import examples
 
 ENDPOINT = "tcp://server"
