@@ -32,6 +32,7 @@ from typing import Any
 from specwire.generated import filemq
 from specwire.generated.filemq.machine import ClientHandler, dispatch_to_client
 from specwire.runtime.filemq import events
+from specwire.runtime.filemq.codec import FILEMQ, Command, Dialect, ErrorCommand
 from specwire.runtime.filemq.connection import (
     ClientOptions,
     ConfirmDeletions,
@@ -47,7 +48,6 @@ from specwire.runtime.filemq.connection import (
     show_life,
     subscribe,
 )
-from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialect, ErrorCommand
 from specwire.runtime.filemq.diskwork import (
     AcceptDeletions,
     AwaitFiles,

@@ -18,7 +18,7 @@ import msgspec
 
 from specwire.generated.filemq import Hugz, Icanhaz, Nom
 from specwire.generated.session import DialogSession
-from specwire.runtime.filemq.dialect import CacheRules, Command, Dialect, Habits, OutOfTurnError
+from specwire.runtime.filemq.codec import CacheRules, Command, Dialect, Habits, OutOfTurnError
 from specwire.runtime.filemq.diskwork import DiscardFile, DiskQueue, Held, ListHeld
 from specwire.runtime.filemq.incoming import Intake, Resuming
 from specwire.runtime.filemq.names import (

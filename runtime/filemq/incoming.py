@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from specwire.generated.filemq import Cheezburger, Icanhaz, Operation
-from specwire.runtime.filemq.dialect import Habits
+from specwire.runtime.filemq.codec import Habits
 from specwire.runtime.filemq.diskwork import (
     CompleteFile,
     CompleteRenamed,

@@ -35,7 +35,7 @@ import msgspec
 from specwire.generated.filemq import Cheezburger, Operation
 from specwire.generated.session import DialogSession
 from specwire.runtime.filemq.catalogue import Catalogue, CheckPart, Entry, ReadChunk
-from specwire.runtime.filemq.dialect import Command, OutOfTurnError
+from specwire.runtime.filemq.codec import Command, OutOfTurnError
 from specwire.runtime.filemq.events import FileResumed, FileSent
 from specwire.runtime.filemq.names import is_folder
 from specwire.runtime.filemq.resync import Beginning

@@ -13,8 +13,7 @@ from typing import Any
 from specwire.generated.errors import CodecError
 from specwire.generated.filemq import Cheezburger, Icanhaz, Nom, Ohai
 from specwire.runtime.filemq.catalogue import Change, CheckPart, Entry, Gone, Put, ReadChunk, Signature
-from specwire.runtime.filemq.codec import FilemqCodec
-from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialect
+from specwire.runtime.filemq.codec import FILEMQ, Command, Dialect, FilemqCodec
 from specwire.runtime.filemq.events import Counters
 from specwire.runtime.filemq.peering import Peering
 from specwire.runtime.filemq.server import FilesChanged, ServerState, react

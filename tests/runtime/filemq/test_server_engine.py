@@ -21,7 +21,7 @@ from specwire.generated.filemq import (
     Wat,
 )
 from specwire.runtime.filemq.catalogue import Doubt, Gone, Put, ReadChunk, Signature, Trust, Unfit
-from specwire.runtime.filemq.dialect import Command, OutOfTurnError
+from specwire.runtime.filemq.codec import Command, OutOfTurnError
 from specwire.runtime.filemq.events import (
     FilePublished,
     FileSent,

@@ -28,8 +28,7 @@ from specwire.generated.filemq import (
     Operation,
 )
 from specwire.runtime.filemq.catalogue import Entry, ReadChunk, Signature
-from specwire.runtime.filemq.codec import DIALECTS
-from specwire.runtime.filemq.dialect import Command
+from specwire.runtime.filemq.codec import DIALECTS, Command
 from specwire.runtime.filemq.names import covers
 from specwire.runtime.filemq.outflow import SMALL_OCTETS
 from specwire.runtime.kernel.effects import Ask, AwaitRoom, CancelAsk, DropPeer, HostEffect, Send
