@@ -14,8 +14,7 @@ from specwire.generated import filemq
 from specwire.generated.filemq import Operation
 from specwire.runtime.bridge.filemq_words import read_commands, write_command
 from specwire.runtime.bridge.translation import Step
-from specwire.runtime.filemq.codec import LIBFILEMQ
-from specwire.runtime.filemq.dialect import FILEMQ, Command
+from specwire.runtime.filemq.codec import FILEMQ, LIBFILEMQ, Command
 from specwire.runtime.filemq.names import (
     MAX_CACHED_NAME_OCTETS,
     absolute_name,

@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from specwire.generated import filemq
 from specwire.runtime.bridge.filemq_words import read_commands, write_command
 from specwire.runtime.bridge.translation import Hold, Send, Step
-from specwire.runtime.filemq.codec import ENDLESS_CREDIT, LIBFILEMQ
-from specwire.runtime.filemq.dialect import FILEMQ, Command
+from specwire.runtime.filemq.codec import ENDLESS_CREDIT, FILEMQ, LIBFILEMQ, Command
 from specwire.runtime.filemq.names import absolute_name, covers, normalise_path
 
 MAX_SUBSCRIPTIONS = 1000

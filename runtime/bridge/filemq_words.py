@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from specwire.generated import filemq
 from specwire.generated.errors import DecodeError, EncodeError
 from specwire.runtime.bridge.translation import Send, Unsaid, UnsayableError
-from specwire.runtime.filemq.codec import LIBFILEMQ
-from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialect
+from specwire.runtime.filemq.codec import FILEMQ, LIBFILEMQ, Command, Dialect
 
 NAMES = (FILEMQ.name, LIBFILEMQ.name)
 

@@ -19,8 +19,8 @@ from specwire.runtime.cli.reloading import Reloading
 from specwire.runtime.cli.signals import stop_requested
 from specwire.runtime.filemq import FilemqClient, InboxError
 from specwire.runtime.filemq.access import ClientSecurity, origin_of, read_client_security
+from specwire.runtime.filemq.codec import FILEMQ
 from specwire.runtime.filemq.connection import Paths
-from specwire.runtime.filemq.dialect import FILEMQ
 from specwire.runtime.filemq.disk import marks_above
 from specwire.runtime.filemq.names import is_folder
 from specwire.runtime.filemq.preview import ListingError, list_files, preview

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from specwire.runtime.cli.console import fail, messages, output
-from specwire.runtime.kernel.commits import StoreRecovered
 from specwire.runtime.log.text import show
 from specwire.runtime.norfab.client.events import (
     Connected,
@@ -31,6 +30,7 @@ from specwire.runtime.norfab.client.events import (
     StoreFailed,
 )
 from specwire.runtime.norfab.client.results import JobResult, WorkerResult
+from specwire.runtime.norfab.pendingcommits import StoreRecovered
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

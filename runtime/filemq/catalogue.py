@@ -1,18 +1,19 @@
 """Files that a server publishes, by virtual name, with the changes and requests that concern them.
 
 The engine asks the catalogue which files a subscription covers. The catalogue lives on the event
-loop. Its strings are shared with every client's queue, so a long queue costs references only.
+loop. Its strings are shared with every client's queue, so a long queue costs references only. All
+clients that ask while no file comes or goes share one tuple of names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from bisect import bisect_left, insort
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from specwire.runtime.filemq.names import is_below, is_folder
-from specwire.runtime.filemq.nameset import Order, SortedNames
 
 
 class Signature(NamedTuple):
@@ -28,8 +29,8 @@ class Entry(msgspec.Struct, frozen=True):
 
     Attributes:
         sha1: digest in upper-case hexadecimal, as FILEMQ peers print it.
-        fresh: the digest was taken so soon after a change that the signature may miss another one;
-            see `Digest`.
+        fresh, touched_ns: as in `Digest`: the digest was taken so soon after a change that the
+            signature may miss another one; ctime.
         mode: permission bits (0o777), None if they are not known.
     """
 
@@ -39,6 +40,7 @@ class Entry(msgspec.Struct, frozen=True):
     signature: Signature
     fresh: bool = True
     mode: int | None = None
+    touched_ns: int = 0
 
     @property
     def mtime_ns(self) -> int:
@@ -94,7 +96,8 @@ class Catalogue:
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
-        self._names = SortedNames()
+        self._sorted: list[str] = []
+        self._names: tuple[str, ...] | None = ()
         self.doubts: dict[str, str] = {}
 
     def __len__(self) -> int:
@@ -106,11 +109,18 @@ class Catalogue:
 
     def under(self, path: str) -> Iterator[Entry]:
         """Return the files that a subscription to `path` covers, in order of name."""
-        return (self._entries[name] for name in self.order().under(path))
+        return (self._entries[name] for name in self.names(path))
 
-    def order(self) -> Order:
-        """Return the names of all files at this moment."""
-        return self._names.order()
+    def names(self, path: str = "/") -> Sequence[str]:
+        """Return the names that a subscription to `path` covers at this moment, in order."""
+        if path == "/":
+            if self._names is None:
+                self._names = tuple(self._sorted)
+            return self._names
+        own = [path] if path in self._entries else []
+        start = bisect_left(self._sorted, f"{path}/")
+        end = bisect_left(self._sorted, f"{path}0", start)  # the digit 0 follows the slash in Unicode
+        return own + self._sorted[start:end]
 
     def is_in_doubt(self, name: str) -> bool:
         """Return whether a file may exist although it is not listed."""
@@ -121,14 +131,16 @@ class Catalogue:
         old = self._entries.get(entry.name)
         self._entries[entry.name] = entry
         if old is None:
-            self._names.add(entry.name)
+            insort(self._sorted, entry.name)
+            self._names = None
         return not entry.has_content_of(old)
 
     def remove(self, name: str) -> bool:
         """Remove a file; return False if it was not listed."""
         if self._entries.pop(name, None) is None:
             return False
-        self._names.remove(name)
+        del self._sorted[bisect_left(self._sorted, name)]
+        self._names = None
         return True
 
     def digests(self, path: str = "/") -> dict[str, str]:
@@ -152,38 +164,15 @@ class PublicationTotals:
             self.octets += new.size
 
 
-class ReadingState(msgspec.Struct):
-    """State of the reader of a file after some chunks; only the reader uses it.
-
-    Attributes:
-        sha1: `hashlib` object over all chunks; None if the digest is not computed on the way.
-        touched_ns: time at which the file's state had changed last when reading began.
-    """
-
-    sha1: Any
-    touched_ns: int
-
-
 class ReadChunk(msgspec.Struct, frozen=True):
     """Request: read `size` octets at `offset` of a file.
 
-    Answered with `Chunk`, or None if the file has changed.
-
-    Attributes:
-        state: of the answer to the request before; None for the first one.
+    Answered with exactly so many octets, or None if the file has changed.
     """
 
     entry: Entry
     offset: int
     size: int
-    state: ReadingState | None = None
-
-
-class Chunk(msgspec.Struct, frozen=True):
-    """Octets of a file, exactly as many as requested."""
-
-    octets: bytes
-    state: ReadingState
 
 
 class CheckPart(msgspec.Struct, frozen=True):

@@ -32,6 +32,7 @@ from typing import Any
 from specwire.generated import filemq
 from specwire.generated.filemq.machine import ClientHandler, dispatch_to_client
 from specwire.runtime.filemq import events
+from specwire.runtime.filemq.codec import FILEMQ, Command, Dialect, ErrorCommand
 from specwire.runtime.filemq.connection import (
     ClientOptions,
     ConfirmDeletions,
@@ -47,7 +48,6 @@ from specwire.runtime.filemq.connection import (
     show_life,
     subscribe,
 )
-from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialect, ErrorCommand
 from specwire.runtime.filemq.diskwork import (
     AcceptDeletions,
     AwaitFiles,
@@ -319,11 +319,13 @@ class ClientEngine(ClientHandler[float, Effects]):
     def _on_outcome(self, outcome: Outcome, now: float) -> Effects:
         """Handle an outcome. Of an earlier connection, `Wrote`, `Held` and `Checked` are ignored."""
         is_current = outcome.connection == self._connection.number and self.phase is Phase.OPEN
+        if isinstance(outcome, Wrote):
+            if not is_current:
+                return []
+            self._connection.intake.pending_octets -= outcome.octets
+            return grant(self._connection, now)
         self._holdings.apply(outcome)
         match outcome:
-            case Wrote(octets=octets) if is_current:
-                self._connection.intake.pending_octets -= octets
-                return grant(self._connection, now)
             case Held() if is_current:
                 return ask_for_missing(self._connection, self._disk, outcome, now)
             case Stored(name=name, size=size, sha1=sha1, verified=verified, copy=copy):

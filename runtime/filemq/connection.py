@@ -18,11 +18,18 @@ import msgspec
 
 from specwire.generated.filemq import Hugz, Icanhaz, Nom
 from specwire.generated.session import DialogSession
-from specwire.runtime.filemq.dialect import Command, Dialect, Habits, OutOfTurnError
+from specwire.runtime.filemq.codec import CacheRules, Command, Dialect, Habits, OutOfTurnError
 from specwire.runtime.filemq.diskwork import DiscardFile, DiskQueue, Held, ListHeld
 from specwire.runtime.filemq.incoming import Intake, Resuming
-from specwire.runtime.filemq.names import covers, fault_in_entry, fault_in_name, fault_in_path, normalise_path
-from specwire.runtime.filemq.resync import ATTRIBUTES, INSIDE, RENAMES, RESUME_FROM_OCTETS, resync_commands
+from specwire.runtime.filemq.names import (
+    covers,
+    fault_in_entry,
+    fault_in_name,
+    fault_in_path,
+    normalise_path,
+    relative_name,
+)
+from specwire.runtime.filemq.resync import ATTRIBUTES, INSIDE, PRUNE, RENAMES, RESUME_FROM_OCTETS, RESYNC
 from specwire.runtime.kernel.effects import HostEffect, PauseReceiving, Send
 from specwire.runtime.kernel.events import PeerId
 
@@ -196,12 +203,32 @@ class Subscribing:
         return commands
 
 
+def resync_commands(path: str, digests: Mapping[str, str], habits: Habits) -> Iterator[Icanhaz]:
+    """Yield the commands that subscribe to `path` and ask for what differs from `digests`."""
+    rules = habits.cache
+    entries = [
+        (cached, digest)
+        for name, digest in digests.items()
+        if len((cached := _cached_name(path, name, rules)).encode()) <= rules.name_octets
+    ]
+    parts = [entries[i : i + rules.entries] for i in range(0, len(entries), rules.entries)] or [[]]
+    for part in parts[:-1]:
+        yield Icanhaz(path=path, options=habits.options, cache=tuple(part))
+    yield Icanhaz(path=path, options=(RESYNC, PRUNE, *habits.options), cache=tuple(parts[-1]))
+
+
+def _cached_name(path: str, name: str, rules: CacheRules) -> str:
+    return name if rules.full_names else relative_name(path, name)
+
+
 @dataclass(eq=False)
 class ServerConnection:
     """One connection.
 
     Attributes:
         number: counts connections; orders for the disk carry it.
+        window_octets: with more that is not on the disk, nothing is received.
+        credit_octets: most octets that are granted or not written yet.
         received_at, sent_at: time of the last command in each direction.
         is_silent: neither the server nor the network has given an answer yet.
         awaits_life: HUGZ was sent, and HUGZ-OK has not come.
@@ -216,6 +243,7 @@ class ServerConnection:
     intake: Intake
     subscribing: Subscribing
     window_octets: int
+    credit_octets: int
     received_at: float
     sent_at: float
     is_silent: bool = True
@@ -250,7 +278,6 @@ def make_connection(
     )
     intake = Intake(
         number,
-        window_octets=habits.credit_octets or settings.window_octets,
         counts_commands=habits.counts_commands,
         fault_in_file=paths.fault_in_file,
         resuming=resuming,
@@ -264,6 +291,7 @@ def make_connection(
         intake=intake,
         subscribing=Subscribing(resync=settings.resync, habits=habits),
         window_octets=settings.window_octets,
+        credit_octets=habits.credit_octets or settings.window_octets,
         received_at=now,
         sent_at=now,
     )
@@ -302,9 +330,16 @@ def ask_for_missing(connection: ServerConnection, disk: DiskQueue, held: Held, n
 
 
 def grant(connection: ServerConnection, now: float) -> Effects:
-    """Grant the credit that the window has room for."""
-    credit = connection.intake.grant()
-    return [connection.send(Nom(credit=credit), now)] if credit else []
+    """Grant what was written or discarded (FILEMQ v2, "The NOM Command"), once it is a quarter of the credit.
+
+    So the octets that the server may still send and those that are not on the disk never exceed it.
+    """
+    intake, most = connection.intake, connection.credit_octets
+    credit = most - intake.outstanding_octets - intake.pending_octets
+    if credit < max(1, most // 4):
+        return []
+    intake.outstanding_octets += credit
+    return [connection.send(Nom(credit=credit), now)]
 
 
 # ---- time

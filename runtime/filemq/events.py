@@ -12,8 +12,7 @@ from typing import Annotated, Self
 
 import msgspec
 
-from specwire.generated.filemq import Cheezburger, Icanhaz
-from specwire.runtime.filemq.dialect import Command
+from specwire.generated.filemq import AnyMessage, Cheezburger, Icanhaz
 from specwire.runtime.filemq.resync import RESYNC
 from specwire.runtime.kernel.host import Host
 from specwire.runtime.kernel.log import LogEvent, Refused
@@ -234,7 +233,7 @@ class Counters(msgspec.Struct):
     commands_in: Annotated[dict[str, int], _directed("in", COMMANDS, "commands", "command")] = {}
     commands_out: Annotated[dict[str, int], _directed("out", COMMANDS, "commands", "command")] = {}
 
-    def count_command(self, command: Command, by_name: dict[str, int]) -> None:
+    def count_command(self, command: AnyMessage, by_name: dict[str, int]) -> None:
         """Count a command in `commands_in` or `commands_out`, and the content in it."""
         name = command.NAME
         by_name[name] = by_name.get(name, 0) + 1

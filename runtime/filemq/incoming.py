@@ -1,8 +1,4 @@
-"""Content that a client receives: credit, lost commands, and files from chunks.
-
-Credit (FILEMQ v2, "The NOM Command"): the client grants a window first. It grants again what it has
-written or discarded, once that is a quarter of the window. So the octets that the server may still
-send and those that are not on the disk never exceed the window.
+"""Content that a client receives: lost commands, and files from chunks.
 
 Our own server numbers its CHEEZBURGER commands from 0 (the specification does not say what
 `sequence` counts), so a gap shows a lost command. Only a new connection with RESYNC repairs that.
@@ -31,7 +27,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from specwire.generated.filemq import Cheezburger, Icanhaz, Operation
-from specwire.runtime.filemq.dialect import Habits
+from specwire.runtime.filemq.codec import Habits
 from specwire.runtime.filemq.diskwork import (
     CompleteFile,
     CompleteRenamed,
@@ -174,11 +170,11 @@ class Intake:
     """The content of one connection, whose number the orders carry.
 
     Args:
-        window_octets: most octets that are granted or not written yet.
         counts_commands: as `Habits.counts_commands`.
         fault_in_file: as `Paths.fault_in_file`.
 
     Attributes:
+        outstanding_octets: credit that the server has not used; the owner adds what it grants.
         pending_octets: received and not written yet; the owner subtracts what is written.
     """
 
@@ -186,15 +182,14 @@ class Intake:
         self,
         connection: int,
         *,
-        window_octets: int,
         counts_commands: bool,
         fault_in_file: Callable[[str], str | None],
         resuming: Resuming,
     ) -> None:
-        self.pending_octets = 0
-        self._connection, self._window, self._counts_commands = connection, window_octets, counts_commands
+        self.outstanding_octets = self.pending_octets = 0
+        self._connection, self._counts_commands = connection, counts_commands
         self._fault_in_file, self._resuming = fault_in_file, resuming
-        self._outstanding = self._expected = 0
+        self._expected = 0
         self._missing: int | None = None
         self._is_counted = False
         self._file: Arriving | None = None
@@ -207,12 +202,18 @@ class Intake:
 
     def receive(self, command: Cheezburger) -> list[Step]:
         """Return what follows from a command; raises OverrunError or GapError."""
-        self._outstanding -= len(command.chunk)
-        if self._outstanding < 0:
-            raise OverrunError(f"the server sent {-self._outstanding} octets beyond its credit")
+        self.outstanding_octets -= len(command.chunk)
+        if self.outstanding_octets < 0:
+            raise OverrunError(f"the server sent {-self.outstanding_octets} octets beyond its credit")
         if self._counts_commands:
             self._check_sequence(command)
-        steps, name = self._end_previous(command), command.filename
+        file, name = self._file, command.filename
+        if file is not None and (file.name, Operation.CREATE) == (name, command.operation):
+            if command.offset and command.chunk:
+                return self._continue(file, command)
+            steps: list[Step] = []
+        else:
+            steps = self._end_previous(command)
         if command.offset and not command.chunk and command.operation == Operation.CREATE:
             announced = read_headers(command.headers)
             if announced.renamed and announced.sha1 is not None and announced.size == command.offset:
@@ -225,14 +226,6 @@ class Intake:
         if command.offset and self._file is not None:
             return [*steps, *self._continue(self._file, command)]
         return [*steps, *self._begin(command)]
-
-    def grant(self) -> int:
-        """Return the credit to send now; 0 if it is not worth a command yet."""
-        room = self._window - self._outstanding - self.pending_octets
-        if room < max(1, self._window // 4):
-            return 0
-        self._outstanding += room
-        return room
 
     def stop(self) -> list[DiscardFile]:
         """End the connection: the file is discarded unless it is kept."""
@@ -252,12 +245,9 @@ class Intake:
             raise GapError(f"command {self._missing} of the server is missing")
 
     def _end_previous(self, command: Cheezburger) -> list[Step]:
-        """End the arriving file if the command is about another one, or deletes it."""
-        file = self._file
-        if file is None or (file.name == command.filename and command.operation == Operation.CREATE):
-            return []
-        self._file = None
-        if file.is_broken:
+        """End the arriving file: the command is about another one, or deletes it."""
+        file, self._file = self._file, None
+        if file is None or file.is_broken:
             return []
         if file.size in (None, file.received) and file.name != command.filename:
             return [self._complete(file)]

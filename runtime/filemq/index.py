@@ -271,5 +271,5 @@ class FileIndex:
 
     def _put(self, name: str, digest: Digest) -> Put:
         self.known.put(name, digest)
-        entry = Entry(name, digest.signature.size, digest.sha1, digest.signature, digest.fresh, digest.mode)
-        return Put(entry)
+        sha1, signature, fresh, touched_ns, mode = digest
+        return Put(Entry(name, signature.size, sha1, signature, fresh, mode, touched_ns))

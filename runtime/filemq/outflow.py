@@ -4,8 +4,8 @@ Rules of FILEMQ v2:
 
 - Content is sent against credit, exact to the octet: a chunk has at most what is left.
 - Chunks of one file are consecutive: nothing else is sent between the first chunk and the end of a
-  file. A file that changes meanwhile begins again at offset 0. If it has done so `MAX_RESTARTS`
-  times, the files that wait are sent first.
+  file. A file that changes meanwhile is given up, and begins again at offset 0 after the files that
+  wait.
 
 The specification does not define how a file ends. Here an empty chunk at offset = size ends it, and
 the headers of every chunk have `size` and `sha-1`, so that the client can verify the file.
@@ -27,20 +27,19 @@ room in the client's socket, and for each chunk that is read, so a slow client t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 
 from specwire.generated.filemq import Cheezburger, Operation
 from specwire.generated.session import DialogSession
-from specwire.runtime.filemq.catalogue import Catalogue, CheckPart, Chunk, Entry, ReadChunk, ReadingState
-from specwire.runtime.filemq.dialect import Command, OutOfTurnError
+from specwire.runtime.filemq.catalogue import Catalogue, CheckPart, Entry, ReadChunk
+from specwire.runtime.filemq.codec import Command, OutOfTurnError
 from specwire.runtime.filemq.events import FileResumed, FileSent
 from specwire.runtime.filemq.names import is_folder
-from specwire.runtime.filemq.nameset import NameSet
-from specwire.runtime.filemq.resync import Beginning, ListingStep, list_files
-from specwire.runtime.filemq.sendqueue import SendQueue
+from specwire.runtime.filemq.resync import Beginning
+from specwire.runtime.filemq.sendqueue import ListingStep, SendQueue, list_files
 from specwire.runtime.filemq.status import UnderWay
 from specwire.runtime.kernel.effects import Ask, AwaitRoom, Log, Now, Send, Steps, Story, Wait, Wake
 from specwire.runtime.kernel.events import Answered, PeerId
@@ -62,7 +61,6 @@ BATCH = 32
 SMALL_OCTETS = 32 * 1024
 """A chunk of at most this size is read without asking for room first."""
 
-MAX_RESTARTS = 3
 SETTLE_S = 0.05
 LONGEST_SETTLE_S = 1.0
 CALM_S = 5.0
@@ -75,14 +73,12 @@ class Transfer(msgspec.Struct):
         offset: octets sent.
         is_over: this version must not be sent any more; the file has changed, and begins again.
         withdrawn: the file is no longer published, or was not; the queue has what follows.
-        reading: state of the reader after the last chunk.
     """
 
     entry: Entry
     offset: int = 0
     is_over: bool = False
     withdrawn: bool = False
-    reading: ReadingState | None = None
 
     def withdraw(self) -> None:
         """End the file, which is no longer published."""
@@ -155,11 +151,11 @@ class Outflow:
             if not self._is_sending(name):
                 self.queue.put_first(name, Operation.DELETE)
 
-    def queue_lacking(self, names: NameSet) -> None:
-        """Send these files later; the queue keeps the set."""
-        if self.transfer is not None and not self.transfer.withdrawn:
-            names.discard(self.transfer.entry.name)
+    def queue_lacking(self, names: Sequence[str]) -> None:
+        """Send these files later, in this order, except the one that is being sent."""
         self.queue.put_lacking(names)
+        if self.transfer is not None and not self.transfer.withdrawn:
+            self.queue.drop(self.transfer.entry.name)
 
     def queue_rest(self, name: str, claimed: Beginning) -> None:
         """Send the rest of this file before everything else, unless the file is being sent."""
@@ -239,29 +235,19 @@ class Outflow:
                     yield from self._send_file(entry)
 
     def _send_file(self, entry: Entry) -> Story:
-        """Send a file, again if it changes meanwhile."""
-        restarts = 0
-        while True:
-            transfer = self.transfer = Transfer(entry)
-            if self._is_renamed(entry):
-                yield from self._send_renamed(transfer)
-                self.transfer = None
-                return
-            if not restarts:
-                yield from self._check_claim(transfer)
+        """Send a file, or queue it again if it changes meanwhile."""
+        transfer = self.transfer = Transfer(entry)
+        if self._is_renamed(entry):
+            yield from self._send_renamed(transfer)
+            is_sent = True
+        else:
+            yield from self._check_claim(transfer)
             is_sent = yield from self._send_content(transfer)
-            self.transfer = None
-            if is_sent or self.ended:
-                return
+        self.transfer = None
+        if not (is_sent or self.ended):
             yield from self._give_up(transfer)
-            newer = self.files.find(entry.name)
-            if transfer.withdrawn or newer is None:
-                return
-            entry = newer
-            restarts += 1
-            if restarts > MAX_RESTARTS and self.queue:
+            if not transfer.withdrawn and self.files.find(entry.name) is not None:
                 self.queue.put(entry.name, Operation.CREATE)
-                return
 
     def _is_renamed(self, entry: Entry) -> bool:
         """Return whether the client has deleted a file with this content, which is then used up."""
@@ -312,14 +298,12 @@ class Outflow:
                 size = yield from self._await_room(size)
                 if transfer.is_over:
                     break
-            answered: Answered = yield Ask(ReadChunk(entry, transfer.offset, size, transfer.reading))
-            chunk: Chunk | None = answered.value
-            if chunk is None:
+            answered: Answered = yield Ask(ReadChunk(entry, transfer.offset, size))
+            if answered.value is None:
                 yield from self._wait_until_settled(transfer)
             elif not transfer.is_over:
-                yield from self._send_chunk(transfer, chunk.octets)
+                yield from self._send_chunk(transfer, answered.value)
                 transfer.offset += size
-                transfer.reading = chunk.state
                 self.credit -= size
                 self.octets_sent += size
         return False

@@ -33,7 +33,7 @@ from specwire.generated.filemq import (
 from specwire.generated.filemq.machine import ServerHandler, dispatch_to_server
 from specwire.generated.session import DialogSession
 from specwire.runtime.filemq.catalogue import Catalogue, Entry
-from specwire.runtime.filemq.dialect import Command, Habits
+from specwire.runtime.filemq.codec import Command, Habits
 from specwire.runtime.filemq.events import PeerClosed, PeerOpened, Subscribed
 from specwire.runtime.filemq.names import covers, cut_reason, fault_in_name, fault_in_path, normalise_path
 from specwire.runtime.filemq.outflow import MAX_CREDIT, Outflow
@@ -48,9 +48,9 @@ from specwire.runtime.filemq.resync import (
     RESYNC,
     WHOLE,
     Beginning,
-    ClientCache,
     read_beginning,
 )
+from specwire.runtime.filemq.sendqueue import ClientCache
 from specwire.runtime.filemq.status import ClientStatus
 from specwire.runtime.kernel.effects import DropPeer, HostEffect, Log, Now, Story, Wait, Wake
 from specwire.runtime.kernel.events import PeerId

@@ -37,10 +37,9 @@ from specwire.generated.filemq import (
 from specwire.generated.session import DialogSession
 from specwire.runtime.containment import open_folder, open_root
 from specwire.runtime.filemq.access import ClientSecurity
-from specwire.runtime.filemq.codec import FilemqCodec
+from specwire.runtime.filemq.codec import FILEMQ, Command, ErrorCommand, FilemqCodec
 from specwire.runtime.filemq.connection import Paths
 from specwire.runtime.filemq.deletion import DeletionLimit
-from specwire.runtime.filemq.dialect import FILEMQ, Command, ErrorCommand
 from specwire.runtime.filemq.events import Counters
 from specwire.runtime.filemq.inbox import explaining
 from specwire.runtime.filemq.incoming import read_headers

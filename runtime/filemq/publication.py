@@ -1,6 +1,6 @@
 """Published folder at a virtual path: its files, and what changed.
 
-One thread at a time looks at a publication. `walk` compares the whole folder with the index;
+One thread at a time looks at a publication. `scan` compares the whole folder with the index;
 `examine` looks only at the places that a notification named. Both return changes, deletions first,
 so that a file that became a folder is withdrawn before the files in it are published.
 
@@ -19,11 +19,10 @@ import os
 import stat
 import threading
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from pathlib import Path
 
 from specwire.runtime.containment import ContainmentError, open_folder
-from specwire.runtime.filemq.catalogue import Change, Doubt, Gone, Put, Trust, Unfit
+from specwire.runtime.filemq.catalogue import Change, Doubt, Trust, Unfit
 from specwire.runtime.filemq.digeststore import DigestStore, StoredDigests
 from specwire.runtime.filemq.disk import (
     Answer,
@@ -53,9 +52,6 @@ from specwire.runtime.filemq.policy import FolderState, Look, PublicationRules, 
 from specwire.runtime.filemq.reading import AbandonedError
 
 logger = logging.getLogger(__name__)
-
-STEP_FILES = 1000
-"""Files in one step of a walk. Between the steps `examine` may be called."""
 
 MANY_PLACES = 1000
 """For more notifications at once, one walk through the folder takes less time."""
@@ -111,10 +107,6 @@ class Publication:
         self._state = FolderState()
         self._waiting = False
         self._unseen: dict[str, str] = {}  # places that could not be read
-        self._walk = 0
-        self._met: set[str] = set()  # names that the current walk has seen
-        self._unreported: dict[str, Change] = {}  # changes that the current walk has found
-        self._at_once = True
 
     def open(self, *, longest_octets: int = MAX_NAME_OCTETS) -> None:
         """Open the folder, for names of up to so many octets; raises OSError."""
@@ -167,58 +159,40 @@ class Publication:
         """Return a descriptor of a published file, in any thread; raises OSError or ContainmentError."""
         return open_file(self._root.descriptor, self._inner_name(name))
 
-    def scan(self) -> list[Change]:
-        """Compare the whole folder with the index."""
-        return [change for step in self.walk() for change in step]
-
-    def walk(self, *, at_once: bool = True) -> Iterator[list[Change]]:
-        """Compare the whole folder with the index, in steps between which `examine` may be called.
-
-        The last step returns the changes, except those that `examine` has returned. A new walk ends
-        one that is not finished.
+    def scan(self, *, at_once: bool = True) -> list[Change]:
+        """Compare the whole folder with the index.
 
         Args:
             at_once: also publish files that are still growing.
         """
-        self._walk = number = self._walk + 1
         if (absence := self._find_root()) is not None:
-            yield absence
-            return
-        if self._index.ignore.patterns != self.ignore.patterns:
-            yield self._withdraw(self._index.forget_ignored(self.ignore))
-        self._met, self._at_once = set(), at_once
+            return absence
+        changed = self._index.ignore.patterns != self.ignore.patterns
+        ignored = self._index.forget_ignored(self.ignore) if changed else []
         look = Look(self.path, set(), 0, [], [], empty=self._walked_root != self._root.replaced)
         look.mounts.append(Mount(self.path, self._root.device))
         skips = self._index.ignore.ignores_folder
         answers = walk(self._root.descriptor, self._prefix, self._index.longest_octets, skips=skips)
-        while step := [*islice(answers, STEP_FILES)]:
-            self._unreported |= {_name_of(change): change for change in self._compare(step, self._met, look)}
-            yield []
-            if self._walk != number:
-                return
-        yield self._finish_walk(look)
-
-    def _finish_walk(self, look: Look) -> list[Change]:
+        met = set[str]()
+        found = [*self._compare(answers, met, look, at_once=at_once)]
         first = self._find_root()  # if it vanished during the walk, files that were not met are not gone
-        self._at_once = False
         if first is None:
-            first = self._conclude(look)
+            first = self._conclude(look, met)
             self._index.stored.save()
-        found, self._unreported, self._met = [*self._unreported.values()], {}, set()
-        return [*first, *found]
+        return [*ignored, *first, *found]
 
-    def _conclude(self, look: Look) -> list[Change]:
+    def _conclude(self, look: Look, met: set[str]) -> list[Change]:
         """Withdraw what a complete walk did not find, as far as the policy allows."""
         index = self._index
         unfound = index.stored.unfound()
-        lost = index.known.all_but(self._met) | unfound - self._met
+        lost = index.known.all_but(met) | unfound - met
         held = len(index.known) + len(unfound)
-        look = look._replace(lost=lost, held=held, empty=look.empty and all(map(is_folder, self._met)))
+        look = look._replace(lost=lost, held=held, empty=look.empty and all(map(is_folder, met)))
         decision = decide(look, self._state, accept=self._accept)
         self._accept, self._walked_root = False, self._root.replaced
         self._state = index.stored.state = decision.state
         self._unseen, self._waiting = decision.keep, decision.waiting
-        gone = self._withdraw(index.forget(decision.withdraw))
+        gone = index.forget(decision.withdraw)
         return [*gone, *index.restore(unfound - decision.withdraw), *self._report_doubts()]
 
     def examine(self, places: Iterable[str]) -> list[Change]:
@@ -227,7 +201,7 @@ class Publication:
             return absence
         names = sorted({self._virtual_name(place) for place in places})
         if len(names) > MANY_PLACES or self._prefix in names:
-            return [change for step in self.walk(at_once=self._at_once) for change in step]
+            return self.scan(at_once=False)
         names = [name for name in names if not self._index.ignore.ignores(name)]
         here: list[Answer] = []
         files, folders = set[str](), set[str]()
@@ -243,11 +217,10 @@ class Publication:
         # Forget what is gone before anything is read: it may exist again by then.
         lost = {*names} - files | self._index.known.under({*names} - folders)
         lost -= {place.name for place in here if is_folder(place.name)}
-        gone = self._withdraw(self._index.forget(n for n in lost if not is_below(n, self._unseen)))
-        found = {p.name: self._unreported.pop(p.name) for p in here if p.name in self._unreported}
-        found |= {_name_of(change): change for change in self._compare(here, self._met)}
+        gone = self._index.forget(n for n in lost if not is_below(n, self._unseen))
+        found = [*self._compare(here, set())]
         self._index.stored.save()
-        return [*gone, *found.values(), *self._report_doubts()]
+        return [*gone, *found, *self._report_doubts()]
 
     def examine_name(self, name: str) -> list[Change]:
         """Look at one file, by its virtual name."""
@@ -322,7 +295,7 @@ class Publication:
         return expected is None or self._walked_root is None or expected == device_of(folder)
 
     def _compare(
-        self, answers: Iterable[Answer], seen: set[str], look: Look | None = None
+        self, answers: Iterable[Answer], seen: set[str], look: Look | None = None, *, at_once: bool = False
     ) -> Iterator[Change]:
         """Yield the changes that follow from the answers of the disk."""
         for answer in answers:
@@ -332,7 +305,7 @@ class Publication:
                 case Present(name) if is_folder(name) and self._is_unlisted(name):
                     pass
                 case Present(name, state):
-                    yield from self._index.compare(name, state, seen, at_once=self._at_once)
+                    yield from self._index.compare(name, state, seen, at_once=at_once)
                 case Unknown() if look is not None:
                     look.unknown.append(answer)
                 case Mount() if look is not None:
@@ -341,13 +314,3 @@ class Publication:
     def _is_unlisted(self, folder: str) -> bool:
         """Return whether an empty folder is not published."""
         return folder == self._prefix or not self._rules.empty_folders
-
-    def _withdraw(self, gone: list[Gone]) -> list[Change]:
-        """Return these changes, and drop what the current walk has found of the same files."""
-        for change in gone:
-            self._unreported.pop(change.name, None)
-        return [*gone]
-
-
-def _name_of(change: Change) -> str:
-    return change.entry.name if isinstance(change, Put) else change.name

@@ -9,9 +9,9 @@ digest is needed next.
 
 `FileReader` opens a file for each request. The file must be in the state that the catalogue has
 when the octets have been read. If this proves nothing (the digest is `fresh`, or something happened
-to the file that its size and times do not show), the SHA-1 of all octets must be the announced one
-before the last chunk is sent. So a client never gets the end of a file that is a mixture of two
-versions.
+to the file that its size and times do not show), the file is read again before the last chunk is
+sent, and must have the announced SHA-1. So a client never gets the end of a file that is a mixture
+of two versions.
 
 Small chunks are read at once. Others are read in a thread, and so is the end of a large file, which
 may have to be digested. The beginning of a file may have gigabytes: its digest is computed piece by
@@ -31,7 +31,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from specwire.runtime.containment import ContainmentError
-from specwire.runtime.filemq.catalogue import CheckPart, Chunk, Entry, ReadChunk, ReadingState, Signature
+from specwire.runtime.filemq.catalogue import CheckPart, Entry, ReadChunk, Signature
 
 BLOCK_OCTETS = 1 << 20
 TIME_STEP_NS = 50_000_000
@@ -140,8 +140,8 @@ class FileReader:
         self._reading = ThreadPoolExecutor(READING_THREADS, thread_name_prefix="filemq-read")
         self._checking = ThreadPoolExecutor(CHECKING_THREADS, thread_name_prefix="filemq-check")
 
-    async def read(self, request: ReadChunk) -> Chunk | None:
-        """Return the chunk; None after `look_again` if the file has changed."""
+    async def read(self, request: ReadChunk) -> bytes | None:
+        """Return the octets; None after `look_again` if the file has changed."""
         try:
             # The last chunk of a large file may need its digest.
             is_last = request.offset + request.size == request.entry.size
@@ -171,23 +171,18 @@ class FileReader:
         for threads in (self._reading, self._checking):
             await asyncio.to_thread(threads.shutdown, cancel_futures=True)
 
-    def read_now(self, request: ReadChunk) -> Chunk:
-        """Return the chunk; raises FileChangedError."""
+    def read_now(self, request: ReadChunk) -> bytes:
+        """Return the octets; raises FileChangedError."""
         entry, offset, size = request.entry, request.offset, request.size
         with self._opened(entry) as descriptor:
-            state = request.state
-            if state is None:
-                sha1 = new_sha1() if entry.fresh and not offset else None
-                state = ReadingState(sha1, os.fstat(descriptor).st_ctime_ns)
             octets = os.pread(descriptor, size, offset)
-            if state.sha1 is not None:
-                state.sha1.update(octets)
             found = os.fstat(descriptor)
             if len(octets) != size or sign(found) != entry.signature:
                 raise FileChangedError
-            if offset + size == entry.size and not _has_digest(descriptor, entry, state, found.st_ctime_ns):
+            is_proved = found.st_ctime_ns == entry.touched_ns and not entry.fresh
+            if offset + size == entry.size and not is_proved and not _has_digest(descriptor, entry.sha1):
                 raise FileChangedError
-            return Chunk(octets, state)
+            return octets
 
     def _update(self, sha1: hashlib._Hash, entry: Entry, piece: range) -> None:
         """Add a piece of a file to a digest; raises FileChangedError."""
@@ -214,13 +209,9 @@ class FileReader:
             raise FileChangedError(str(error)) from error
 
 
-def _has_digest(descriptor: int, entry: Entry, state: ReadingState, touched_ns: int) -> bool:
+def _has_digest(descriptor: int, sha1: str) -> bool:
     """Return whether all octets of the file are those that were announced."""
-    if state.sha1 is not None:
-        return bool(state.sha1.hexdigest().upper() == entry.sha1)
-    if touched_ns == state.touched_ns and not entry.fresh:
-        return True
-    try:  # it was renamed, or written with its time put back; or it is fresh, and sent from the middle
-        return digest_file(descriptor).sha1 == entry.sha1
+    try:
+        return digest_file(descriptor).sha1 == sha1
     except UnstableError:
         return False

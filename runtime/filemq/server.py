@@ -27,7 +27,7 @@ from specwire.runtime.filemq.catalogue import (
     Trust,
     Unfit,
 )
-from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialect
+from specwire.runtime.filemq.codec import FILEMQ, Command, Dialect
 from specwire.runtime.filemq.events import FilePublished, FileWithdrawn
 from specwire.runtime.filemq.peering import Authorise, Enclose, Peering, Terms
 from specwire.runtime.filemq.status import LOOK_S, ProgressLooks, UnderWay

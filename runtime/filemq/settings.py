@@ -16,8 +16,7 @@ from specwire.runtime.filemq.access import (
     load_passwords,
     read_key,
 )
-from specwire.runtime.filemq.codec import DIALECTS, find_dialect
-from specwire.runtime.filemq.dialect import FILEMQ
+from specwire.runtime.filemq.codec import DIALECTS, FILEMQ, find_dialect
 from specwire.runtime.filemq.names import check_pattern
 from specwire.runtime.filemq.policy import InboxRules, PublicationRules
 from specwire.runtime.filemq.publication import DEFAULT_RULES, Publication

@@ -46,7 +46,7 @@ MISSING_S = 1.0
 CHANGES_AT_A_TIME = 64
 
 OnChanges = Callable[[Publication, list[Change]], None]
-Look = Callable[[], list[Change] | None]
+Look = Callable[[], list[Change]]
 
 
 class Watcher:
@@ -106,20 +106,17 @@ class Watcher:
         for publication in self._folders:
             publication.close()
 
-    async def look(self, publication: Publication, look: Look) -> bool:
-        """Look at a publication in the thread, and apply its changes; return False at the end of a walk."""
+    async def look(self, publication: Publication, look: Look) -> None:
+        """Look at a publication in the thread, and apply its changes."""
         async with self._turn:  # changes are applied before the next look, which may know better
             loop = asyncio.get_running_loop()
             try:
                 changes = await loop.run_in_executor(self._thread, look)
             except AbandonedError:
-                return False
-            if changes is None:
-                return False
+                return
             for start in range(0, len(changes), CHANGES_AT_A_TIME):
                 self._on_changes(publication, changes[start : start + CHANGES_AT_A_TIME])
                 await asyncio.sleep(0)  # let the server do other work
-            return True
 
 
 class FolderWatcher:
@@ -155,13 +152,11 @@ class FolderWatcher:
         self._tasks.start(self._walk_on_time())
 
     async def walk(self, *, at_once: bool = False) -> None:
-        """Walk through the folder now; see `Publication.walk`."""
+        """Walk through the folder now; see `Publication.scan`."""
         clock = asyncio.get_running_loop().time
         async with self._walking:
             begun = clock()
-            steps = self._publication.walk(at_once=at_once)
-            while await self._watcher.look(self._publication, partial(next, steps, None)):
-                pass
+            await self._watcher.look(self._publication, partial(self._publication.scan, at_once=at_once))
             self._pace.walked(begun, clock(), waiting=self._publication.waits)
         self._renew_watch()
 

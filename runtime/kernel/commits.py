@@ -1,9 +1,7 @@
-"""Records on their way to a store, and what an engine does once they are durable.
+"""Records on their way to a store.
 
 Nothing is acknowledged, sent or passed on before its record is durable. A story yields a `Commit`
-and is resumed with the outcome; `RecordWriter` is the host's part of it. NORFAB's engines have no
-stories: they leave two continuations in `PendingCommits`, `then` for a durable record and
-`otherwise` for a failed one.
+and is resumed with the outcome; `RecordWriter` is the host's part of it.
 """
 
 from __future__ import annotations
@@ -69,57 +67,6 @@ class Commit(msgspec.Struct, frozen=True, gc=False):
     ticket: int
     records: tuple[Any, ...]
     refusable: bool = False
-
-
-class StoreRecovered(msgspec.Struct, frozen=True, gc=False):
-    """Event: the disk works again, and new records are accepted."""
-
-
-class PendingCommits:
-    """Commits that are not durable yet, in order.
-
-    Args:
-        effects: the list to which `commit` appends a `Commit`.
-
-    Attributes:
-        ticket: the last one used.
-    """
-
-    __slots__ = ("_effects", "_pending", "ticket")
-
-    def __init__(self, effects: list[Any]) -> None:
-        self._effects = effects
-        self._pending: dict[int, tuple[Callable[[], None] | None, Callable[[str], None]]] = {}
-        self.ticket = 0
-
-    def __len__(self) -> int:
-        return len(self._pending)
-
-    def commit(
-        self,
-        *records: Any,
-        then: Callable[[], None] | None = None,
-        otherwise: Callable[[str], None],
-        refusable: bool = False,
-    ) -> None:
-        """Emit a `Commit`; call `then` when it is durable, or `otherwise` with the reason of its failure."""
-        self.ticket += 1
-        self._pending[self.ticket] = (then, otherwise)
-        self._effects.append(Commit(self.ticket, records, refusable))
-
-    def committed(self, ticket: int) -> None:
-        """Handle that everything up to `ticket`, except what has failed, is durable."""
-        pending = self._pending
-        while pending and (first := next(iter(pending))) <= ticket:
-            then, _ = pending.pop(first)
-            if then is not None:
-                then()
-
-    def failed(self, ticket: int, reason: str) -> None:
-        """Handle that the commit with this ticket has failed."""
-        _, otherwise = self._pending.pop(ticket, (None, None))
-        if otherwise is not None:
-            otherwise(reason)
 
 
 class RecordWriter:

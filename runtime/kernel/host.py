@@ -264,8 +264,9 @@ class Host(Service):
         self._awaiting_room.pop(peer, None)
         self.post(PeerDisconnected(peer, reason))
 
-    def on_room(self, peer: PeerId) -> None:
-        """Handle that a peer may have room again."""
+    def on_room(self, listener: str, routing_id: bytes) -> None:
+        """Handle that a peer of a listener may have room again."""
+        peer = PeerId(listener, routing_id)
         octets = self._awaiting_room.pop(peer, None)
         if octets is not None:
             self._guard(self._await_room, AwaitRoom(peer, octets))

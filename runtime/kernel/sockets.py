@@ -50,7 +50,7 @@ class SocketHandler(Protocol):
     def on_gone(self, peer: PeerId, reason: str) -> None:
         """Handle that a peer cannot be reached any more; a connection is closed already."""
 
-    def on_room(self, peer: PeerId) -> None:
+    def on_room(self, listener: str, routing_id: bytes) -> None:
         """Handle that a peer of a listener may have room again."""
 
     def on_refused(self, reason: str) -> None:
@@ -108,7 +108,6 @@ class Sockets:
         self._keys: dict[str, ServerKeys] = {}
         self._paused = False
         self._held: set[str] = set()
-        self._reserved: dict[PeerId, int] = {}
         self._traffic = Traffic()
         self.messages_in = self.octets_in = self.messages_out = self.octets_out = 0
 
@@ -139,12 +138,12 @@ class Sockets:
         """
         refuse_exposure(settings.endpoint, settings.security, insecure=settings.insecure)
         self._start_guard(settings)
-        on_gone, on_room = self._handler.on_gone, self._handler.on_room
+        on_gone = self._handler.on_gone
         router = Router(
             self._context,
             on_messages=partial(self._receive_all, name),
             on_sent=None if self._tap is None else partial(self._on_sent, self._tap, name),
-            on_room=lambda peer: on_room(PeerId(name, peer)),
+            on_room=partial(self._handler.on_room, name),
             on_gone=lambda peer, reason: on_gone(PeerId(name, peer), reason),
             on_rest=self._handler.on_rest,
             high_water=settings.high_water,
@@ -206,7 +205,6 @@ class Sockets:
         if dealer is None:
             listener = self._listeners.get(peer.socket)
             if listener is not None:
-                self._redeem(peer)
                 listener[0].send(peer.routing_id, frames)
         elif not dealer.send(frames):
             self.drop(peer)
@@ -218,7 +216,6 @@ class Sockets:
             self._held.discard(peer.socket)
             dealer.close(linger_s=linger_s)
         elif peer.routing_id and (listener := self._listeners.get(peer.socket)) is not None:
-            self._redeem(peer)
             listener[0].forget(peer.routing_id)
 
     def reserve(self, peer: PeerId, octets: int) -> int | None:
@@ -229,18 +226,9 @@ class Sockets:
             later.
         """
         router, _, _ = self._listeners[peer.socket]
-        self._redeem(peer)
         if not octets:
             return 0 if router.ready(peer.routing_id) else None
-        room = router.reserve(peer.routing_id, octets)
-        if not room:
-            return None
-        self._reserved[peer] = room
-        return room
-
-    def _redeem(self, peer: PeerId) -> None:
-        if self._reserved and (octets := self._reserved.pop(peer, 0)):
-            self._listeners[peer.socket][0].redeem(peer.routing_id, octets)
+        return router.reserve(peer.routing_id, octets) or None
 
     def gather(self) -> None:
         """Let messages for peers of listeners wait for `settle`, and then leave together."""

@@ -17,7 +17,6 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Literal
 
-from specwire.runtime.kernel.commits import PendingCommits
 from specwire.runtime.norfab import bodies, commands
 from specwire.runtime.norfab.access import Access, Everyone
 from specwire.runtime.norfab.actions import Action, Report, Send, Stopped
@@ -49,6 +48,7 @@ from specwire.runtime.norfab.job import OWED, Task
 from specwire.runtime.norfab.jobs import Jobs
 from specwire.runtime.norfab.limits import Settings
 from specwire.runtime.norfab.management import Management
+from specwire.runtime.norfab.pendingcommits import PendingCommits
 from specwire.runtime.norfab.posting import Posting
 from specwire.runtime.norfab.presence import Presence
 from specwire.runtime.norfab.records import HeldResult, Record

@@ -51,7 +51,7 @@ class Freight:
     """The octets that libzmq holds, by peer.
 
     Args:
-        on_taken: called on the event loop with the peer when the network has taken a frame of it, or a promise is redeemed.
+        on_taken: called on the event loop with the peer when the network has taken a frame of it.
     """
 
     def __init__(self, on_taken: Callable[[bytes], None], *, budget_octets: int = BUDGET_OCTETS) -> None:
@@ -77,7 +77,12 @@ class Freight:
 
     def redeem(self, peer: bytes, octets: int) -> None:
         """What was promised is here, to be sent now, or will never be."""
-        self._take_off(peer, octets)
+        self.total -= octets
+        left = self._by_peer.get(peer, 0) - octets
+        if left:
+            self._by_peer[peer] = left
+        else:
+            self._by_peer.pop(peer, None)
 
     def add(self, peer: bytes, view: memoryview) -> None:
         """Count a frame that libzmq has taken; the caller lets go of `view`."""
@@ -93,13 +98,5 @@ class Freight:
 
     def _forget(self, peer: bytes, size: int, number: int) -> None:
         del self._views[number]
-        self._take_off(peer, size)
-
-    def _take_off(self, peer: bytes, size: int) -> None:
-        self.total -= size
-        left = self._by_peer[peer] - size
-        if left:
-            self._by_peer[peer] = left
-        else:
-            del self._by_peer[peer]
+        self.redeem(peer, size)
         self._on_taken(peer)

@@ -85,6 +85,7 @@ class Router:
         self._max_waiting = max_waiting
         self._paced = paced
         self._freight = Freight(self._tell_room)
+        self._reserved: dict[bytes, int] = {}
         self._link = Link(
             context,
             zmq.ROUTER,
@@ -124,18 +125,17 @@ class Router:
         return peer not in self._waiting
 
     def reserve(self, peer: bytes, wanted: int) -> int:
-        """Return how much of `wanted` octets may be prepared for `peer` in a frame, which counts until `redeem`.
+        """Return how many of `wanted` octets may be prepared for `peer` in a frame.
 
-        It is 0 where `on_room` will tell when it may be asked again.
+        They count until the next message for this peer, or the next reservation. The result is 0
+        where `on_room` will be called when it may be asked again.
         """
+        self._freight.redeem(peer, self._reserved.pop(peer, 0))
         room = self._freight.room(peer, wanted) if self.ready(peer) else 0
         if room:
             self._freight.promise(peer, room)
+            self._reserved[peer] = room
         return room
-
-    def redeem(self, peer: bytes, octets: int) -> None:
-        """What was reserved is sent now, or never."""
-        self._freight.redeem(peer, octets)
 
     def gather(self) -> None:
         """Send nothing until `settle`, but what is more than a few messages."""
@@ -148,6 +148,8 @@ class Router:
 
     def send(self, peer: bytes, frames: Sequence[bytes]) -> None:
         """Send to `peer` now, or when it has room again; `on_gone` tells where neither is possible."""
+        if peer in self._reserved:
+            self._freight.redeem(peer, self._reserved.pop(peer))
         if self._gathering:
             self._gathered.append([peer, *frames])
             if len(self._gathered) >= TOGETHER:
@@ -190,7 +192,8 @@ class Router:
             self._on_gone(peer, f"left {len(waiting)} messages unread")
 
     def forget(self, peer: bytes) -> None:
-        """Drop what waits for `peer`; what has gathered is sent before."""
+        """Drop what waits for `peer`, and what is reserved; what has gathered is sent before."""
+        self._freight.redeem(peer, self._reserved.pop(peer, 0))
         self._send_gathered()
         self._waiting.pop(peer, None)
         self._octets.forget(peer)

@@ -9,8 +9,8 @@ import pytest
 
 from specwire.generated.filemq import Icanhaz, Kthxbai
 from specwire.runtime.filemq import Publication
+from specwire.runtime.filemq.codec import FILEMQ
 from specwire.runtime.filemq.connection import Paths
-from specwire.runtime.filemq.dialect import FILEMQ
 from specwire.runtime.filemq.policy import PublicationRules
 from specwire.runtime.filemq.preview import ListingError, list_files
 from tests.integration.filemq_raw import fake_server

@@ -20,7 +20,7 @@ from specwire.generated.filemq import (
     Wat,
 )
 from specwire.runtime.filemq import FilemqClient, FilemqServer
-from specwire.runtime.filemq.dialect import Command
+from specwire.runtime.filemq.codec import Command
 from tests.integration.filemq_watch import DialogWatch, Role
 
 SUBSCRIPTION = Icanhaz(path="/", options=(), cache=())

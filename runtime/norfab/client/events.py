@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from specwire.runtime.kernel.commits import StoreRecovered
 from specwire.runtime.norfab.client.results import Answer, JobResult
 from specwire.runtime.norfab.client.states import State
+from specwire.runtime.norfab.pendingcommits import StoreRecovered
 
 DropKind = Literal["double", "late", "unknown", "malformed", "unexpected"]
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from specwire.runtime.capture.recorder import Recorder
-from specwire.runtime.kernel.commits import Commit, StoreRecovered
+from specwire.runtime.kernel.commits import Commit
 from specwire.runtime.kernel.service import Tasks
 from specwire.runtime.kernel.store import Durability, Failure
 from specwire.runtime.norfab.client.actions import Action, Connect, Report, Send
@@ -28,6 +28,7 @@ from specwire.runtime.norfab.client.memory import MemoryStore
 from specwire.runtime.norfab.client.store import ClientStore, DiskStore
 from specwire.runtime.norfab.client.waiting import Waiting
 from specwire.runtime.norfab.commands import Command
+from specwire.runtime.norfab.pendingcommits import StoreRecovered
 from specwire.runtime.norfab.wire import Dialect
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.security import Security

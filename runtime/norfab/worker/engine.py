@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from specwire.runtime.kernel.commits import PendingCommits, StoreRecovered
 from specwire.runtime.norfab import commands
 from specwire.runtime.norfab.bodies import PostBody
 from specwire.runtime.norfab.commands import Command
 from specwire.runtime.norfab.names import check_service, worker_name
+from specwire.runtime.norfab.pendingcommits import PendingCommits, StoreRecovered
 from specwire.runtime.norfab.worker import bodies
 from specwire.runtime.norfab.worker.actions import Action, Report, Stopped
 from specwire.runtime.norfab.worker.answers import Answers

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from specwire.runtime.kernel.commits import StoreRecovered
+from specwire.runtime.norfab.pendingcommits import StoreRecovered
 
 
 class Connected(msgspec.Struct, frozen=True, gc=False):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from specwire.runtime.kernel.commits import StoreRecovered
 from specwire.runtime.log.stamp import Level
 from specwire.runtime.log.text import show
+from specwire.runtime.norfab.pendingcommits import StoreRecovered
 from specwire.runtime.norfab.worker.events import (
     Connected,
     Disconnected,

@@ -72,12 +72,13 @@ async def filemq_client(folder: Path) -> Trace:
 
 
 async def send_chunks(server: FakeServer) -> None:
-    """Answer each NOM with a chunk of all the credit that it gives."""
+    """Answer each NOM with a chunk of all the credit that it gives, as a chunk of an endless file."""
     offset = 0
+    headers = (("size", str(1 << 40)), ("sha-1", 40 * "0"))
     for _ in range(EXCHANGES):
         while not isinstance(message := await server.heard.get(), Nom):
             pass
-        server.send_file("/large", bytes(message.credit), offset=offset)
+        server.send_file("/large", bytes(message.credit), offset=offset, headers=headers)
         offset += message.credit
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from specwire.generated.errors import DecodeError
 from specwire.runtime.filemq.client import ClientEngine
+from specwire.runtime.filemq.codec import FILEMQ, Command, Dialect
 from specwire.runtime.filemq.connection import ClientOptions, ConfirmDeletions, Subscribe
-from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialect
 from specwire.runtime.filemq.diskwork import BatchDone, DiskAction, DiskBatch, Outcome
 from specwire.runtime.filemq.status import Phase, UnderWay
 from specwire.runtime.kernel.effects import Ask, Connect, DropPeer, HostEffect, Log, Send

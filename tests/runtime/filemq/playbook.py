@@ -32,8 +32,7 @@ from specwire.generated.filemq import (
     Srsly,
     Wat,
 )
-from specwire.runtime.filemq.codec import DIALECTS
-from specwire.runtime.filemq.dialect import Command, Dialect, Role
+from specwire.runtime.filemq.codec import DIALECTS, Command, Dialect, Role
 
 Protocol = Literal["filemq", "libfilemq"]
 PROTOCOLS: tuple[Protocol, ...] = ("filemq", "libfilemq")

@@ -12,19 +12,8 @@ from typing import Any
 
 from specwire.generated.errors import CodecError
 from specwire.generated.filemq import Cheezburger, Icanhaz, Nom, Ohai
-from specwire.runtime.filemq.catalogue import (
-    Change,
-    CheckPart,
-    Chunk,
-    Entry,
-    Gone,
-    Put,
-    ReadChunk,
-    ReadingState,
-    Signature,
-)
-from specwire.runtime.filemq.codec import FilemqCodec
-from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialect
+from specwire.runtime.filemq.catalogue import Change, CheckPart, Entry, Gone, Put, ReadChunk, Signature
+from specwire.runtime.filemq.codec import FILEMQ, Command, Dialect, FilemqCodec
 from specwire.runtime.filemq.events import Counters
 from specwire.runtime.filemq.peering import Peering
 from specwire.runtime.filemq.server import FilesChanged, ServerState, react
@@ -145,7 +134,7 @@ class ServerDriver:
     def read(self, asked: Ask, octets: bytes) -> list[HostEffect]:
         """Answer a `ReadChunk` with octets."""
         assert len(octets) == asked.request.size
-        return self.answer(asked, Chunk(octets, ReadingState(None, 0)))
+        return self.answer(asked, octets)
 
     def check(self, asked: Ask, sha1: str) -> list[HostEffect]:
         """Answer a `CheckPart` with a digest."""

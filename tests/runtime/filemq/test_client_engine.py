@@ -23,8 +23,8 @@ from specwire.generated.filemq import (
     Wat,
 )
 from specwire.runtime.filemq.client import NEVER_ANSWERED
+from specwire.runtime.filemq.codec import CacheRules, Command
 from specwire.runtime.filemq.connection import MAX_BACKLOG
-from specwire.runtime.filemq.dialect import CacheRules, Command
 from specwire.runtime.filemq.diskwork import (
     BATCH,
     LARGE_OCTETS,

@@ -15,8 +15,7 @@ from specwire.generated.filemq import (
     Srsly,
     Wat,
 )
-from specwire.runtime.filemq.codec import DIALECTS
-from specwire.runtime.filemq.dialect import Command
+from specwire.runtime.filemq.codec import DIALECTS, Command
 from specwire.runtime.filemq.diskwork import (
     CompleteFile,
     DeleteFile,

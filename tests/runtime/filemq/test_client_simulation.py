@@ -29,9 +29,8 @@ from specwire.generated.filemq import (
     Rtfm,
 )
 from specwire.runtime.filemq.client import ClientEngine
-from specwire.runtime.filemq.codec import FilemqCodec
+from specwire.runtime.filemq.codec import FILEMQ, Command, FilemqCodec
 from specwire.runtime.filemq.connection import ClientOptions
-from specwire.runtime.filemq.dialect import FILEMQ, Command
 from specwire.runtime.filemq.diskwork import (
     AwaitFiles,
     BatchDone,
@@ -62,7 +61,7 @@ from specwire.runtime.kernel.events import (
     PeerId,
     Stopping,
 )
-from specwire.runtime.kernel.simulator import Disturbances, Simulator
+from specwire.runtime.simulator import Disturbances, Simulator
 from tests.examples import examples
 
 ENDPOINT = "tcp://server"

@@ -6,8 +6,7 @@ import pytest
 
 from specwire.generated import filemq, libfilemq
 from specwire.generated.errors import DecodeError
-from specwire.runtime.filemq.codec import DIALECTS, LIBFILEMQ, FilemqCodec
-from specwire.runtime.filemq.dialect import FILEMQ
+from specwire.runtime.filemq.codec import DIALECTS, FILEMQ, LIBFILEMQ, FilemqCodec
 from specwire.runtime.filemq.events import Counters
 from specwire.runtime.kernel.events import PeerId
 

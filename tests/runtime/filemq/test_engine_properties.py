@@ -22,7 +22,7 @@ from specwire.generated.filemq import (
     Srsly,
     Wat,
 )
-from specwire.runtime.filemq.dialect import Command
+from specwire.runtime.filemq.codec import Command
 from specwire.runtime.filemq.diskwork import (
     BatchDone,
     CompleteFile,

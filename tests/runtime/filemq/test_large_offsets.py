@@ -8,8 +8,7 @@ import pytest
 
 from specwire.generated.filemq import Cheezburger
 from specwire.runtime.filemq.catalogue import ReadChunk
-from specwire.runtime.filemq.codec import DIALECTS
-from specwire.runtime.filemq.dialect import FILEMQ
+from specwire.runtime.filemq.codec import DIALECTS, FILEMQ
 from specwire.runtime.filemq.diskwork import CompleteFile, Held, ListHeld, WriteChunk, Wrote
 from specwire.runtime.kernel.effects import Ask, AwaitRoom, Send
 from tests.runtime.filemq.client_desk import ClientDesk

@@ -26,8 +26,7 @@ from specwire.generated.filemq import (
     Wat,
 )
 from specwire.runtime.filemq.catalogue import Entry, ReadChunk
-from specwire.runtime.filemq.codec import DIALECTS, LIBFILEMQ, find_dialect
-from specwire.runtime.filemq.dialect import FILEMQ, Command
+from specwire.runtime.filemq.codec import DIALECTS, FILEMQ, LIBFILEMQ, Command, find_dialect
 from specwire.runtime.filemq.diskwork import DeleteFile, Held, ListHeld, Wrote
 from specwire.runtime.filemq.resync import WHOLE
 from specwire.runtime.kernel import effects as kernel

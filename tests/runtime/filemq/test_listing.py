@@ -23,7 +23,7 @@ from specwire.generated.filemq import (
     Rtfm,
     Srsly,
 )
-from specwire.runtime.filemq.dialect import Command
+from specwire.runtime.filemq.codec import Command
 from specwire.runtime.filemq.outflow import BATCH
 from specwire.runtime.filemq.preview import SERVER, ListedFile, ListFiles, ListingState, react
 from specwire.runtime.kernel.effects import Connect, HostEffect, Return, Send, Stop

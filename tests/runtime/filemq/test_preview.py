@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from specwire.runtime.filemq.codec import FILEMQ
 from specwire.runtime.filemq.connection import Paths
-from specwire.runtime.filemq.dialect import FILEMQ
 from specwire.runtime.filemq.diskwork import CompleteFile, DeleteFile, Failed, WriteChunk
 from specwire.runtime.filemq.inbox import Inbox, InboxError
 from specwire.runtime.filemq.policy import InboxRules

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import hypothesis.strategies as st
 import pytest
@@ -17,6 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 
 from specwire.runtime.filemq import publication as publication_module
 from specwire.runtime.filemq.catalogue import Change, Gone, Put, Unfit
+from specwire.runtime.filemq.disk import Answer, walk
 from specwire.runtime.filemq.names import covers
 from specwire.runtime.filemq.publication import Publication
 from tests.examples import examples
@@ -195,58 +197,26 @@ def test_impossible_virtual_path(path: str) -> None:
         Publication(Path(), path)
 
 
-# ---- walks in steps, and looks in between
-
-
-def test_a_look_between_two_steps_tells_what_it_sees_at_once(
-    publication: Publication, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A change is told once, by whoever is asked first; and nothing that the walk has met before is told later."""
-    monkeypatch.setattr(publication_module, "STEP_FILES", 1)
-    for name in ("a", "b", "c", "d"):
-        (publication.folder / name).write_bytes(b"1")
-    steps = publication.walk()
-    assert [next(steps), next(steps), next(steps)] == [[], [], []], "a, b and c were met, and not told"
-    (publication.folder / "b").write_bytes(b"2")
-    (publication.folder / "c").unlink()
-    (publication.folder / "0").write_bytes(b"new where the walk has been")
-    places = [str(publication.folder / name) for name in ("0", "a", "b", "c")]
-    looked = publication.examine(places)
-    assert puts(looked) == {
-        "/pub/0": sha1(b"new where the walk has been"),
-        "/pub/a": sha1(b"1"),
-        "/pub/b": sha1(b"2"),
-    }
-    rest = [change for step in steps for change in step]
-    assert (puts(rest), gone(rest)) == ({"/pub/d": sha1(b"1")}, [])
-
-
-def test_a_walk_that_is_begun_during_another_ends_that_one(
-    publication: Publication, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(publication_module, "STEP_FILES", 1)
-    for name in ("a", "b", "c"):
-        (publication.folder / name).write_bytes(b"1")
-    settle(publication.folder)
-    steps = publication.walk()
-    assert next(steps) == []
-    assert set(puts(publication.scan())) == {"/pub/a", "/pub/b", "/pub/c"}
-    assert [*steps] == []
-    assert publication.scan() == []
+# ---- changes during walks, and between them
 
 
 def test_a_folder_that_vanishes_during_a_walk_is_not_taken_for_deletions(
     publication: Publication, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(publication_module, "STEP_FILES", 1)
     for name in ("a", "b", "c"):
         (publication.folder / name).write_bytes(b"1")
     settle(publication.folder)
     publication.scan()
-    steps = publication.walk()
-    assert next(steps) == []
-    publication.folder.rename(publication.folder.with_name("aside"))
-    (told,) = [change for step in steps for change in step]
+
+    def walk_and_vanish(*given: Any, **named: Any) -> Iterator[Answer]:
+        answers = walk(*given, **named)
+        yield next(answers)
+        publication.folder.rename(publication.folder.with_name("aside"))
+        # What follows is not met: the files are gone from the path.
+
+    monkeypatch.setattr(publication_module, "walk", walk_and_vanish)
+    (told,) = publication.scan()
+    monkeypatch.setattr(publication_module, "walk", walk)
     assert isinstance(told, Unfit) and told.name == "/pub"
     assert publication.scan() == [], "told once"
     assert publication.examine([str(publication.folder / "a")]) == []
@@ -255,7 +225,7 @@ def test_a_folder_that_vanishes_during_a_walk_is_not_taken_for_deletions(
 
 
 class Tree(RuleBasedStateMachine):
-    """Files come and go at any moment of a walk: what was told of them is always what is known, and true in the end."""
+    """Files come and go: what was told of them is always what is known, and true in the end."""
 
     NAMES = ("a", "b", "c/a", "c/b", "d", "d/e", "f")
 
@@ -264,8 +234,8 @@ class Tree(RuleBasedStateMachine):
         self._folder = tempfile.TemporaryDirectory()
         self.publication = Publication(Path(self._folder.name))
         self.publication.open()
+        self.publication.scan()  # files that only the first walk misses would stay listed
         self.listed: dict[str, str] = {}
-        self.steps: Iterator[list[Change]] = iter(())
         self.number = 0
 
     def take(self, changes: list[Change]) -> None:
@@ -300,12 +270,8 @@ class Tree(RuleBasedStateMachine):
                 path.parent.rmdir()
 
     @rule()
-    def walk(self) -> None:
-        self.steps = self.publication.walk()
-
-    @rule()
-    def step(self) -> None:
-        self.take(next(self.steps, []))
+    def scan(self) -> None:
+        self.take(self.publication.scan())
 
     @rule(names=st.sets(st.sampled_from(NAMES), min_size=1))
     def look(self, names: set[str]) -> None:
@@ -320,13 +286,7 @@ class Tree(RuleBasedStateMachine):
         assert self.listed == there
 
 
-@pytest.fixture
-def short_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(publication_module, "STEP_FILES", 1)
-
-
-@pytest.mark.usefixtures("short_steps")
-def test_files_that_come_and_go_during_walks() -> None:
+def test_files_that_come_and_go() -> None:
     run_state_machine_as_test(
         Tree, settings=settings(max_examples=examples(40), stateful_step_count=20, deadline=None)
     )
@@ -345,22 +305,4 @@ def test_an_inbox_in_a_publication_is_told_of_once_and_none_of_its_files(tmp_pat
         (inner / f"unfinished-{i}").write_bytes(b"x")
         assert publication.examine([str(inner / f"unfinished-{i}"), str(inner)]) == []
     assert publication.scan() == []
-    publication.close()
-
-
-@pytest.mark.usefixtures("short_steps")
-def test_folder_that_becomes_a_file_while_a_walk_has_its_file_in_hand(tmp_path: Path) -> None:
-    """What the walk was about to tell of the folder's file is not told after the file in the folder's place."""
-    (tmp_path / "d").mkdir()
-    (tmp_path / "d/e").write_bytes(b"1")
-    publication = Publication(tmp_path)
-    publication.open()
-    walk = publication.walk()
-    assert next(walk) == []
-    shutil.rmtree(tmp_path / "d")
-    (tmp_path / "d").write_bytes(b"2")
-    changes = publication.examine([str(tmp_path / "d")])
-    assert changes[0] == Gone("/d/e")
-    assert puts(changes[1:]) == {"/d": sha1(b"2")}
-    assert [change for step in walk for change in step] == []
     publication.close()

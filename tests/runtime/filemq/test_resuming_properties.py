@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from specwire.generated.filemq import Cheezburger, Operation
 from specwire.runtime.filemq.catalogue import CheckPart, ReadChunk
-from specwire.runtime.filemq.dialect import Command
+from specwire.runtime.filemq.codec import Command
 from specwire.runtime.filemq.diskwork import BatchDone, Held
 from specwire.runtime.filemq.inbox import Inbox
 from specwire.runtime.filemq.names import covers

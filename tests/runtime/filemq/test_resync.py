@@ -7,7 +7,8 @@ import pytest
 from specwire.generated.filemq import IcanhazOk, Operation, Srsly
 from specwire.runtime.filemq import peering
 from specwire.runtime.filemq.catalogue import Catalogue
-from specwire.runtime.filemq.resync import PRUNE, RESYNC, ClientCache
+from specwire.runtime.filemq.resync import PRUNE, RESYNC
+from specwire.runtime.filemq.sendqueue import ClientCache
 from specwire.runtime.kernel.effects import AwaitRoom
 from tests.runtime.filemq.server_driver import PEER, content, entry, peered, sent, subscription
 

@@ -28,10 +28,9 @@ from specwire.generated.filemq import (
     Operation,
 )
 from specwire.runtime.filemq.catalogue import Entry, ReadChunk, Signature
-from specwire.runtime.filemq.codec import DIALECTS
-from specwire.runtime.filemq.dialect import Command
+from specwire.runtime.filemq.codec import DIALECTS, Command
 from specwire.runtime.filemq.names import covers
-from specwire.runtime.filemq.outflow import MAX_RESTARTS, SMALL_OCTETS
+from specwire.runtime.filemq.outflow import SMALL_OCTETS
 from specwire.runtime.kernel.effects import Ask, AwaitRoom, CancelAsk, DropPeer, HostEffect, Send
 from specwire.runtime.kernel.events import PeerId
 from tests.examples import examples
@@ -183,7 +182,7 @@ class World:
 
     def perform(self, effects: list[HostEffect]) -> None:
         """Deliver commands, and keep requests for later."""
-        disturbed = {name for name, count in self.changes.items() if count > MAX_RESTARTS} | self.withdrawn
+        disturbed = {name for name, count in self.changes.items() if count > 1} | self.withdrawn
         for effect in effects:
             match effect:
                 case Send(peer=peer, message=message):

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from specwire.generated.filemq import Cheezburger, Icanhaz, IcanhazOk, Nom, Operation, Srsly
 from specwire.runtime.filemq.catalogue import CheckPart
-from specwire.runtime.filemq.codec import DIALECTS
-from specwire.runtime.filemq.dialect import Command
+from specwire.runtime.filemq.codec import DIALECTS, Command
 from specwire.runtime.filemq.events import FileResumed, FileSent, Subscribed
 from specwire.runtime.filemq.outflow import SETTLE_S
 from specwire.runtime.filemq.peering import MAX_SUBSCRIPTIONS

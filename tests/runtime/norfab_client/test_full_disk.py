@@ -14,13 +14,13 @@ import pytest
 import zmq
 import zmq.asyncio
 
-from specwire.runtime.kernel.commits import StoreRecovered
 from specwire.runtime.norfab import wire
 from specwire.runtime.norfab.client import JobError, NorfabClient, State
 from specwire.runtime.norfab.client import session as session_module
 from specwire.runtime.norfab.client.events import Happening, JobAccepted, StoreFailed
 from specwire.runtime.norfab.client.store import DiskStore
 from specwire.runtime.norfab.commands import Post, Response
+from specwire.runtime.norfab.pendingcommits import StoreRecovered
 from tests.runtime.kernel.store.stores import FULL, Disk, run
 
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from specwire.runtime.kernel.commits import StoreRecovered
 from specwire.runtime.norfab import wire
 from specwire.runtime.norfab.commands import Command, Delete, Get, Open, Post, Ready, Response
+from specwire.runtime.norfab.pendingcommits import StoreRecovered
 from specwire.runtime.norfab.wire import Dialect
 from specwire.runtime.norfab.worker import NorfabWorker, WorkerSettings, task
 from specwire.runtime.norfab.worker import serve as serve_module

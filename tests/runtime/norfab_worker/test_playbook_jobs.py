@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from specwire.runtime.kernel.commits import StoreRecovered
 from specwire.runtime.norfab.commands import Open, Response
+from specwire.runtime.norfab.pendingcommits import StoreRecovered
 from specwire.runtime.norfab.worker import actions
 from specwire.runtime.norfab.worker.bodies import Outcome, Progress
 from specwire.runtime.norfab.worker.events import Dropped, JobEnded, JobRefused, StoreFailed

@@ -7,7 +7,7 @@ import pytest
 
 from specwire.runtime.kernel.effects import Connect, DropPeer, HostEffect, Log
 from specwire.runtime.kernel.events import Noticed, PeerDisconnected, PeerId, Reloaded
-from specwire.runtime.kernel.simulator import Disturbances
+from specwire.runtime.simulator import Disturbances
 from specwire.runtime.zre import ZreSettings
 from specwire.runtime.zre.beacon import decode_beacon, encode_beacon
 from specwire.runtime.zre.events import NotReached, PeerEntered, PeerExited

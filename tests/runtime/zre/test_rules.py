@@ -25,7 +25,7 @@ from specwire.runtime.kernel.events import (
     Tick,
 )
 from specwire.runtime.kernel.log import LogEvent
-from specwire.runtime.kernel.simulator import Disturbances, Simulator
+from specwire.runtime.simulator import Disturbances, Simulator
 from specwire.runtime.zre import ZreError, ZreSettings
 from specwire.runtime.zre.events import (
     GroupJoined,

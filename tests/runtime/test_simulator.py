@@ -47,8 +47,8 @@ from specwire.runtime.kernel.events import (
 )
 from specwire.runtime.kernel.log import LogEvent
 from specwire.runtime.kernel.service import HandlerError
-from specwire.runtime.kernel.simulator import Disturbances, SimulatedNode, SimulatedStore, Simulator
 from specwire.runtime.kernel.store import Execute, Schema, Statement
+from specwire.runtime.simulator import Disturbances, SimulatedNode, SimulatedStore, Simulator
 
 UP = PeerId("up")
 CODEC = PackageCodec(zre)
