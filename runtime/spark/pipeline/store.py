@@ -101,24 +101,12 @@ class Store:
         """Return the protocols that have typed tables, sorted."""
         return _folder_names(self.out / TYPED)
 
-    def answers(self) -> list[str]:
-        """Return the names of the answer tables, sorted."""
-        return _folder_names(self.out / ANSWERS)
-
     def tables(self) -> list[str]:
         """Return the paths of the captured frames and of the existing typed and answer tables."""
         typed = (f"{TYPED}/{name}" for name in self.protocols())
         roots = (*typed, ANSWERS)
         found = [f"{root}/{name}" for root in roots for name in _folder_names(self.out / root)]
         return [FRAMES, *found]
-
-    def frames(self, spark: SparkSession) -> DataFrame | None:
-        """Return the captured frames; None if this layer is not written."""
-        return self._table(spark, FRAMES)
-
-    def late(self, spark: SparkSession) -> DataFrame | None:
-        """Return the messages that arrived after their answers; None if there are none."""
-        return self._table(spark, LATE)
 
     def typed(self, spark: SparkSession, protocol: str) -> dict[str, DataFrame]:
         """Return a protocol's typed tables in the order of its editions, `_errors` last.
@@ -131,17 +119,13 @@ class Store:
         )
         others = (name for name in there if name not in order and name != ERRORS)
         names = [name for name in (*order, *others, ERRORS) if name in there]
-        found = {name: self._table(spark, f"{TYPED}/{protocol}/{name}") for name in names}
+        found = {name: self.table(spark, f"{TYPED}/{protocol}/{name}") for name in names}
         return {name: table for name, table in found.items() if table is not None}
-
-    def answer(self, spark: SparkSession, name: str) -> DataFrame | None:
-        """Return an answer table with closed and open rows; None if it does not exist."""
-        return self._table(spark, f"{ANSWERS}/{name}")
 
     def state(self, spark: SparkSession, protocol: str, answer: str) -> dict[str, DataFrame] | None:
         """Return the state that an answer stored for its next step; None before the first step."""
         root = f"{STATE}/{protocol}/{answer}"
-        found = {name: self._table(spark, f"{root}/{name}") for name in _folder_names(self.out / root)}
+        found = {name: self.table(spark, f"{root}/{name}") for name in _folder_names(self.out / root)}
         return {name: table for name, table in found.items() if table is not None} or None
 
     def files(self, table: str) -> list[Path]:
@@ -157,7 +141,8 @@ class Store:
         mixed = {table: (self.files(table), last) for table, last in self.manifest.mixed.items()}
         return {table: (len(older(files, last)), len(files)) for table, (files, last) in mixed.items()}
 
-    def _table(self, spark: SparkSession, table: str) -> DataFrame | None:
+    def table(self, spark: SparkSession, table: str) -> DataFrame | None:
+        """Return a table by its path in the folder, such as ``answers/files``; None if it has no file."""
         return read_files(spark, self.out / table, self.files(table))
 
 

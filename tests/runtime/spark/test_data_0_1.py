@@ -26,7 +26,7 @@ from specwire.runtime.capture.segments import (
 )
 from specwire.runtime.spark.pipeline.advance import advance, run
 from specwire.runtime.spark.pipeline.request import Request
-from specwire.runtime.spark.pipeline.store import Store
+from specwire.runtime.spark.pipeline.store import ANSWERS, FRAMES, Store
 from tests.house.repository import ROOT
 
 DATA = ROOT / "tests/data/0.1"
@@ -157,7 +157,7 @@ def file_type(out: Path, answer: str, column: str) -> str:
 @pytest.mark.spark
 def test_tables_of_the_pipeline_are_read(spark: SparkSession, out: Path) -> None:
     store = Store(out)
-    frames = store.frames(spark)
+    frames = store.table(spark, FRAMES)
     assert frames is not None
     found = [
         (row["tap"], row["seq"], row["sender"], [bytes(frame) for frame in row["frames"]])
@@ -202,7 +202,7 @@ def test_pipeline_continues_its_folder(spark: SparkSession, capture: Path, out: 
     expected = {**TYPES, ("server", "Nom"): 2, ("server", "Hugz"): 1}
     assert {(item.tap.split("-")[0], item.message): item.messages for item in summary.types} == expected
     assert store.manifest.run == 2
-    conversations = store.answer(spark, "conversations")
+    conversations = store.table(spark, f"{ANSWERS}/conversations")
     assert conversations is not None
     assert {row["tap"]: row["messages"] for row in conversations.collect()} == {TAP: 10, CLIENT_TAP: 2}
     noms = ds.dataset(out / "typed/filemq/Nom").to_table(columns=["edition", "conversation_name"])

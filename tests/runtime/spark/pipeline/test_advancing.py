@@ -25,7 +25,7 @@ from specwire.runtime.spark.pipeline import advance as advancing
 from specwire.runtime.spark.pipeline import answering
 from specwire.runtime.spark.pipeline.advance import advance
 from specwire.runtime.spark.pipeline.request import Request
-from specwire.runtime.spark.pipeline.store import Store, partition_date, run_number
+from specwire.runtime.spark.pipeline.store import ANSWERS, LATE, Store, partition_date, run_number
 from specwire.runtime.spark.pipeline.summary import Summary, Totals
 from specwire.runtime.spark.pipeline.taking import Sorted, sort_out
 from tests.runtime.spark.captures import BEGUN, NOM, SHORT_NOM
@@ -251,13 +251,13 @@ def test_late_messages_wait_or_are_worked_in(spark: SparkSession, tmp_path: Path
     kept = scene.run(late="keep")
     assert kept.totals == Totals(captured=12, typed=8, late=4)
     assert scene.content() == before
-    late = scene.store.late(spark)
+    late = scene.store.table(spark, LATE)
     assert late is not None
     assert sorted(row.seq for row in late.collect()) == [4, 5, 6, 7]
     done = scene.run()
     assert scene.content() == WHOLE
     assert done.totals == Totals(captured=12, typed=11, errors=1)
-    assert scene.store.late(spark) is None
+    assert scene.store.table(spark, LATE) is None
     assert [(told.outcome, told.name) for told in done.segments.told] == [("read", "t-1-0-000001.parquet")]
 
 
@@ -272,14 +272,15 @@ def test_an_answer_that_a_folder_lacks_is_made_for_all_its_days(
         earlier.setattr(answering, "all_sums", lambda protocol: iter(()))
         earlier.setattr(answering, "roll_ups", lambda protocol: iter(()))
         scene.run()
-        assert scene.store.answers() == []
+        assert scene.store.files(ANSWERS) == []
         scene.run()
         assert scene.store.manifest.run == 1, "there is nothing to do"
     with monkeypatch.context() as earlier:
         earlier.setattr(answering, "all_sums", lambda protocol: iter(()))
         earlier.setattr(answering, "roll_ups", lambda protocol: iter(()))
         scene.run()
-        assert (scene.store.manifest.run, scene.store.answers()) == (2, ["talks"])
+        assert scene.store.manifest.run == 2
+        assert [name for name in scene.store.tables() if name.startswith(ANSWERS)] == [f"{ANSWERS}/talks"]
     write(scene.capture, 2)
     scene.run()
     assert scene.content() == WHOLE

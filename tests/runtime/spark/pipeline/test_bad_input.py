@@ -22,7 +22,7 @@ from specwire.runtime.spark.errors import JobError
 from specwire.runtime.spark.pipeline.advance import advance
 from specwire.runtime.spark.pipeline.manifest import Asked
 from specwire.runtime.spark.pipeline.request import Request
-from specwire.runtime.spark.pipeline.store import Store
+from specwire.runtime.spark.pipeline.store import ANSWERS, Store
 from specwire.runtime.spark.pipeline.summary import Totals
 from tests.runtime.spark import captures
 from tests.runtime.spark.captures import BEGUN
@@ -88,7 +88,7 @@ def test_names_of_another_tool_are_made_texts(spark: SparkSession, tmp_path: Pat
     assert done is not None and done.totals == Totals(captured=3, typed=3)
     found = out.typed(spark, "filemq")["Nom"].where("tap = 'a-1-0'").collect()
     assert [(row.conversation, row.sender, row.peer) for row in found] == [(captures.AS_TEXT,) * 3]
-    talks = out.answer(spark, "conversations")
+    talks = out.table(spark, f"{ANSWERS}/conversations")
     assert talks is not None
     assert {row.conversation for row in talks.collect()} == {"c1", captures.AS_TEXT}
 

@@ -21,7 +21,7 @@ from specwire.runtime.spark.pipeline.commit import Area, visible_files
 from specwire.runtime.spark.pipeline.ledger import Entry, Outcome
 from specwire.runtime.spark.pipeline.manifest import Asked
 from specwire.runtime.spark.pipeline.request import Request
-from specwire.runtime.spark.pipeline.store import Store
+from specwire.runtime.spark.pipeline.store import FRAMES, Store
 from specwire.runtime.spark.pipeline.summary import ErrorCount, Summary, Totals, TypeCount
 from specwire.runtime.spark.pipeline.taking import Sorted
 from specwire.runtime.spark.report.page import draw_report
@@ -90,7 +90,7 @@ def test_any_reader_sees_the_tables(spark: SparkSession, out: Path) -> None:
     store = Store(out)
     noms = store.typed(spark, "filemq")["Nom"]
     assert noms.schema["credit"].metadata["unit"] == "octets"
-    frames = store.frames(spark)
+    frames = store.table(spark, FRAMES)
     assert frames is not None
     found = {(row.protocol, row.stated, row.segment) for row in frames.where("seq = 3").collect()}
     assert found == {
