@@ -10,7 +10,7 @@ markup, in capitals, or next to a word such as ``field``. A sentence is accounte
 
 - an entry of ``[[coverage]]`` in the profile has its words or its section;
 - the profile or a comment of the grammar quotes six of its words in a row, or it holds ``[[prose]]``;
-- a diagnostic of the import points to its line;
+- a diagnostic of the import points to its line, or it announces an example, which is decoded;
 - the compiled protocol shows what it states: constant octets, the size of a rule, the sender of a
   message, or that a message has the field that a list item describes.
 
@@ -75,6 +75,7 @@ _MARK = r"(?:<tt>|[`'\"*\u2018\u201c])"
 _OCTETS = re.compile(
     r"(?:%x[0-9A-Fa-f]{2}(?:\.[0-9A-Fa-f]{2})*|0x[0-9A-Fa-f]{2}\b)(?:[ ,]*(?:%x|0x)[0-9A-Fa-f]{2}\b)*"
 )
+_INCLUDES = re.compile(r"\b(?:SHALL|MUST) (?:include|contain)\b", re.IGNORECASE)
 _NUMBERS = {"one": 1, "two": 2, "three": 3, "four": 4, "six": 6, "eight": 8, "ten": 10, "sixteen": 16}
 _SIZE = re.compile(rf"\b(\d{{1,4}}|{'|'.join(_NUMBERS)})[- ](?:octets?|bytes?)\b", re.IGNORECASE)
 
@@ -155,7 +156,7 @@ def check_coverage(
     imported, unread = _import(path, folder)
     reported = {found.span.line for found in imported.diagnostics} if imported else set()
     accounted, open_ = report.sentences(reported)
-    examples = tuple(report.example(example, decode) for example in find_examples(report.lines, blocks))
+    examples = tuple(report.example(example, decode) for example in report.examples)
     rules = tuple(report.rules(imported)) if imported else ()
     return Coverage(
         document=source.path,
@@ -240,8 +241,11 @@ class _Report:
         self.names = _Names(compiled)
         self.used: set[int] = set()
         """Numbers of the entries of ``[[coverage]]`` that fit something."""
+        self.examples = list(find_examples(self.lines, blocks))
         self._headings = find_headings(self.lines, blocks)
-        self._prose = list(_sentences(lines_outside(source, blocks), self._headings))
+        shown = {n for e in self.examples for n in range(e.line, e.line + e.text.count("\n") + 1)}
+        prose = [(number, line) for number, line in lines_outside(source, blocks) if number not in shown]
+        self._prose = list(_sentences(prose, self._headings))
         self._quotes = list(_quotes(profile, compiled))
 
     def sentences(self, reported: set[int]) -> tuple[Counter[str], list[OpenSentence]]:
@@ -300,13 +304,25 @@ class _Report:
             return "[[prose]]", ""
         if any(_quotes_sentence(quote, words) for quote in self._quotes):
             return "a quotation in the profile or the grammar", ""
+        if self._introduces(sentence):
+            return "the example below it", ""
         if _CONDITION.search(sentence.text):
             return "", ""
         for check in (self._constants, self._sizes, self._sender, self._term):
             reason, note = check(sentence.text)
             if reason or note:
                 return reason, note
-        return "", ""
+        return self._parts(sentence), ""
+
+    def _introduces(self, sentence: Sentence) -> bool:
+        """Whether a sentence only announces the example below it."""
+        announces = sentence.text.endswith(":") and not _REQUIREMENT.search(sentence.text)
+        return announces and any(self._above(example) == sentence for example in self.examples)
+
+    def _above(self, example: Example) -> Sentence | None:
+        """Return the sentence directly above an example."""
+        above = [s for s in self._prose if example.line - NEAR_LINES <= s.line < example.line]
+        return above[-1] if above else None
 
     def _constants(self, text: str) -> tuple[str, str]:
         for found in _OCTETS.finditer(text):
@@ -351,6 +367,20 @@ class _Report:
         known = {fold(field.name) for field in self.names.fields}
         return ("a field of a message" if term and fold(term["name"]) in known else ""), ""
 
+    def _parts(self, sentence: Sentence) -> str:
+        """Return the reason if a sentence only states that a message has some fields, and it has them."""
+        stated = _INCLUDES.search(sentence.text)
+        messages = self.names.messages_in(sentence.text) or self._messages_of(self._section(sentence.line))
+        if stated is None or not messages:
+            return ""
+        named = {fold(name) for name in self._rules_in(sentence.text[stated.end() :])}
+        had = [{fold(field.name) for field in message.fields} for message in messages]
+        return "a field of a message" if named and all(named <= fields for fields in had) else ""
+
+    def _messages_of(self, section: str) -> list[ir.Message]:
+        words = _words(section)
+        return [m for m in self.names.compiled.protocol.messages if m.name.lower() in words]
+
     def rules(self, imported: Imported) -> Iterator[tuple[int, RuleChange]]:
         """Yield the rules whose text in the document differs from the grammar, with their lines."""
         added = {fold(name) for rules in self.profile.rules for name in DEFINED.findall(rules.text)}
@@ -377,8 +407,8 @@ class _Report:
 
     def _meant(self, example: Example) -> str:
         """Return the only message that the sentence above an example names; empty if there is none."""
-        above = [s for s in self._prose if example.line - NEAR_LINES <= s.line < example.line]
-        messages = self.names.messages_in(above[-1].text) if above else []
+        above = self._above(example)
+        messages = self.names.messages_in(above.text) if above else []
         return messages[0].name if len(messages) == 1 else ""
 
 
@@ -387,16 +417,23 @@ def _sentences(lines: Iterable[tuple[int, str]], headings: Sequence[tuple[int, s
     skipped = {number for number, _ in headings}
     paragraph: list[tuple[int, str]] = []
     literal: int | None = None
+    margin: int | None = None
     for number, line in lines:
         indent = len(line) - len(line.lstrip())
         if literal is not None and line.strip() and indent <= literal:
             literal = None
         item = _ITEM.match(line)
-        if item and paragraph:
+        # Text that is indented deeper than a line without a bullet is the definition of that line.
+        deeper = margin is not None and indent > margin
+        if deeper and paragraph:
+            yield from _joined(split_sentences(paragraph[:-1]))
+            paragraph = paragraph[-1:]
+        if (item or deeper) and paragraph:
             yield from _joined(split_sentences(paragraph))
             paragraph = []
         if number not in skipped and literal is None and not _MARKUP.match(line.strip()):
             paragraph.append((number, line[item.end() :] if item else line))
+        margin = None if item or not line.strip() else indent
         if line.rstrip().endswith("::"):
             literal = indent
     yield from _joined(split_sentences(paragraph))
