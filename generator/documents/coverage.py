@@ -306,13 +306,14 @@ class _Report:
             return "a quotation in the profile or the grammar", ""
         if self._introduces(sentence):
             return "the example below it", ""
-        if _CONDITION.search(sentence.text):
-            return "", ""
-        for check in (self._constants, self._sizes, self._sender, self._term):
+        is_conditional = _CONDITION.search(sentence.text) is not None
+        for check in () if is_conditional else (self._constants, self._sizes, self._sender):
             reason, note = check(sentence.text)
             if reason or note:
                 return reason, note
-        return self._parts(sentence), ""
+        if self._describes_field(sentence.text) or (not is_conditional and self._includes(sentence)):
+            return "a field of a message", ""
+        return "", ""
 
     def _introduces(self, sentence: Sentence) -> bool:
         """Whether a sentence only announces the example below it."""
@@ -362,20 +363,20 @@ class _Report:
                 return "", f"the {subject[1].lower()} cannot send {message.name} in the dialog"
         return "the sender of a message", ""
 
-    def _term(self, text: str) -> tuple[str, str]:
+    def _describes_field(self, text: str) -> bool:
+        """Whether a text only describes a field that a message has: ``path - where the file is``."""
         term = None if _REQUIREMENT.search(text) else _TERM.match(text)
-        known = {fold(field.name) for field in self.names.fields}
-        return ("a field of a message" if term and fold(term["name"]) in known else ""), ""
+        return term is not None and fold(term["name"]) in {fold(field.name) for field in self.names.fields}
 
-    def _parts(self, sentence: Sentence) -> str:
-        """Return the reason if a sentence only states that a message has some fields, and it has them."""
+    def _includes(self, sentence: Sentence) -> bool:
+        """Whether a sentence only states that a message has some fields, and it has them."""
         stated = _INCLUDES.search(sentence.text)
         messages = self.names.messages_in(sentence.text) or self._messages_of(self._section(sentence.line))
         if stated is None or not messages:
-            return ""
+            return False
         named = {fold(name) for name in self._rules_in(sentence.text[stated.end() :])}
         had = [{fold(field.name) for field in message.fields} for message in messages]
-        return "a field of a message" if named and all(named <= fields for fields in had) else ""
+        return bool(named) and all(named <= fields for fields in had)
 
     def _messages_of(self, section: str) -> list[ir.Message]:
         words = _words(section)
