@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from specwire.runtime.cli.console import fail, messages, print_json, waiting
-from specwire.runtime.cli.coverage import as_json, cover, write_report
 from specwire.runtime.cli.grammars import GrammarsOption, PartialOption, grammars_folder, protocol_folders
 from specwire.runtime.cli.import_ import check_document
 from specwire.runtime.log.text import show
@@ -60,13 +59,18 @@ def command(
             try:
                 compiled = compile_protocol(folder, shown=folder.as_posix(), partial=partial)
                 found.extend(compiled.warnings)
-                report = cover(coverage, folder, compiled) if coverage else None
+                if coverage is not None:
+                    from specwire.runtime.cli.coverage import cover
+
+                    report = cover(coverage, folder, compiled)
             except SpecError as error:
                 found.extend(error.diagnostics)
     found = list(dict.fromkeys(found))
     if no_assumptions:
         found = [replace(d, severity=Severity.ERROR) if _is_assumption(d) else d for d in found]
     faults = sum(d.severity is Severity.ERROR for d in found)
+    if coverage is not None:
+        from specwire.runtime.cli.coverage import as_json, write_report
     if json:
         rows = [_as_json(diagnostic) for diagnostic in found]
         print_json({"findings": rows, "coverage": report and as_json(report)} if coverage else rows)
