@@ -23,7 +23,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +39,7 @@ from specwire.generator.documents.facts import find_headings
 from specwire.generator.documents.importing import Imported, import_document
 from specwire.generator.documents.prose import Sentence, lines_outside, split_sentences
 from specwire.generator.documents.reading import read_document, read_octets
-from specwire.generator.documents.senders import SENDING
+from specwire.generator.documents.shown import REQUIREMENT, Shown
 from specwire.generator.ir.names import fold
 from specwire.generator.pipeline import Compilation
 from specwire.generator.profile.reader import load_profile
@@ -51,9 +50,6 @@ QUOTED_WORDS = 6
 NEAR_LINES = 6
 """Lines above an example in which the prose may name its message."""
 
-_REQUIREMENT = re.compile(
-    r"\b(?:MUST|SHALL|SHOULD|MAY|REQUIRED|RECOMMENDED|OPTIONAL|must|shall)\b(?: (?:NOT|not)\b)?"
-)
 _FRAME_WORD = re.compile(
     r"\b(?:frames?|octets?|bytes?|fields?|headers?|multi-?part|(?:big|little)[- ]?endian|network (?:byte )?order)\b",
     re.IGNORECASE,
@@ -66,18 +62,8 @@ _LEGAL = re.compile(
 )
 _ITEM = re.compile(r"[ \t]*(?:[*+•-]|\d+[.)]|::)[ \t]+")
 _MARKUP = re.compile(r"^(?:\.\. |:[\w-]+:|\+[-=+]+|\||```|~~~|\[\[|[=*#~^\"'.+_-]{3,}$)|^[^A-Za-z]*$")
-_TERM = re.compile(
-    r"(?:<tt>|[*`'\"]*)(?P<name>[A-Za-z][\w-]*)(?:</tt>|[*`'\"]*)[ \t]*(?:[:=]|-{1,2}|\u2013|\u2014)"
-)
 _WORD = re.compile(r"[\w%]+(?:-\w+)*")
-_NAME = re.compile(r"(?<![\w-])[A-Za-z][\w-]*\w(?![\w-])")
-_MARK = r"(?:<tt>|[`'\"*\u2018\u201c])"
-_OCTETS = re.compile(
-    r"(?:%x[0-9A-Fa-f]{2}(?:\.[0-9A-Fa-f]{2})*|0x[0-9A-Fa-f]{2}\b)(?:[ ,]*(?:%x|0x)[0-9A-Fa-f]{2}\b)*"
-)
 _INCLUDES = re.compile(r"\b(?:SHALL|MUST) (?:include|contain)\b", re.IGNORECASE)
-_NUMBERS = {"one": 1, "two": 2, "three": 3, "four": 4, "six": 6, "eight": 8, "ten": 10, "sixteen": 16}
-_SIZE = re.compile(rf"\b(\d{{1,4}}|{'|'.join(_NUMBERS)})[- ](?:octets?|bytes?)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,54 +168,6 @@ def _import(path: Path, folder: Path) -> tuple[Imported | None, str]:
         return None, f"line {first.span.line}: {first.message} [{first.code}]"
 
 
-@dataclass(frozen=True)
-class _Names:
-    """Names of the compiled protocol, and what it shows about them."""
-
-    compiled: Compilation
-
-    @cached_property
-    def rules(self) -> dict[str, str]:
-        """Names of rules and messages as they are compared. The protocol's own name is no rule's."""
-        protocol = self.compiled.protocol
-        own = {fold(protocol.name), *map(fold, protocol.edition.split()[:1])}
-        names = [rule.name for rule in self.compiled.grammar.rules]
-        names += [message.name for message in protocol.messages]
-        return {fold(name): name for name in names if fold(name) not in own}
-
-    @cached_property
-    def fields(self) -> list[ir.Field]:
-        """Fields of all messages."""
-        return [field for message in self.compiled.protocol.messages for field in message.fields]
-
-    @cached_property
-    def constants(self) -> set[bytes]:
-        """Octets that the layouts fix."""
-        types = [field.type for field in self.fields]
-        return {type.octets for type in types if isinstance(type, ir.ConstantType)}
-
-    def messages_in(self, text: str) -> list[ir.Message]:
-        """Return the messages that a text names."""
-        named = {fold(word) for word in _NAME.findall(text) if _is_name(word, text)}
-        return [message for message in self.compiled.protocol.messages if fold(message.name) in named]
-
-    def sizes(self, name: str) -> set[int]:
-        """Return the octets of the fields of a name that have a fixed size."""
-        found = {_octets_of(field.type) for field in self.fields if fold(field.name) == fold(name)}
-        return {size for size in found if size is not None}
-
-
-def _octets_of(type: ir.Type) -> int | None:
-    match type:
-        case ir.ConstantType(octets=octets):
-            return len(octets)
-        case ir.IntegerType(octets=octets):
-            return octets
-        case ir.UuidType():
-            return 16
-    return None
-
-
 class _Report:
     """The sentences of one document, compared with one protocol."""
 
@@ -238,7 +176,7 @@ class _Report:
     ) -> None:
         self.lines = source.text.split("\n")
         self.profile = profile
-        self.names = _Names(compiled)
+        self.names = Shown(compiled)
         self.used: set[int] = set()
         """Numbers of the entries of ``[[coverage]]`` that fit something."""
         self.examples = list(find_examples(self.lines, blocks))
@@ -275,16 +213,10 @@ class _Report:
 
     def _interest(self, text: str) -> tuple[str, ...]:
         """Return the words for which a sentence is listed, each once."""
-        found = [match.group() for match in _REQUIREMENT.finditer(text)]
+        found = [match.group() for match in REQUIREMENT.finditer(text)]
         found += [match.group().lower() for match in _FRAME_WORD.finditer(text)]
-        found += self._rules_in(text)
+        found += self.names.rules_in(text)
         return tuple(dict.fromkeys(found))
-
-    def _rules_in(self, text: str) -> list[str]:
-        names = self.names.rules
-        return [
-            names[fold(word)] for word in _NAME.findall(text) if fold(word) in names and _is_name(word, text)
-        ]
 
     def _acknowledged(self, text: str, section: str) -> bool:
         found = False
@@ -307,17 +239,16 @@ class _Report:
         if self._introduces(sentence):
             return "the example below it", ""
         is_conditional = _CONDITION.search(sentence.text) is not None
-        for check in () if is_conditional else (self._constants, self._sizes, self._sender):
-            reason, note = check(sentence.text)
-            if reason or note:
-                return reason, note
-        if self._describes_field(sentence.text) or (not is_conditional and self._includes(sentence)):
+        reason, note = ("", "") if is_conditional else self.names.compare(sentence.text)
+        if reason or note:
+            return reason, note
+        if self.names.describes_field(sentence.text) or (not is_conditional and self._includes(sentence)):
             return "a field of a message", ""
         return "", ""
 
     def _introduces(self, sentence: Sentence) -> bool:
         """Whether a sentence only announces the example below it."""
-        announces = sentence.text.endswith(":") and not _REQUIREMENT.search(sentence.text)
+        announces = sentence.text.endswith(":") and not REQUIREMENT.search(sentence.text)
         return announces and any(self._above(example) == sentence for example in self.examples)
 
     def _above(self, example: Example) -> Sentence | None:
@@ -325,56 +256,13 @@ class _Report:
         above = [s for s in self._prose if example.line - NEAR_LINES <= s.line < example.line]
         return above[-1] if above else None
 
-    def _constants(self, text: str) -> tuple[str, str]:
-        for found in _OCTETS.finditer(text):
-            octets = bytes.fromhex(
-                "".join(re.findall(r"[0-9A-Fa-f]{2}", re.sub("0x|%x", " ", found.group())))
-            )
-            if octets not in self.names.constants:
-                return "", f"no message has the constant octets {octets.hex(' ').upper()}"
-        return ("a constant", "") if _OCTETS.search(text) else ("", "")
-
-    def _sizes(self, text: str) -> tuple[str, str]:
-        stated = [found.lower() for found in _SIZE.findall(text)]
-        named = {name: sizes for name in self._rules_in(text) if (sizes := self.names.sizes(name))}
-        if len(stated) != 1 or len(named) != 1:
-            return "", ""
-        ((name, sizes),) = named.items()
-        size = _NUMBERS.get(stated[0]) or int(stated[0])
-        return (
-            ("a size", "")
-            if sizes == {size}
-            else ("", f"'{name}' has {_either(sizes)} octets in the grammar")
-        )
-
-    def _sender(self, text: str) -> tuple[str, str]:
-        roles = {role.name.lower(): role.letter for role in self.names.compiled.protocol.roles}
-        if not roles:
-            return "", ""
-        subject = re.search(
-            rf"\b(?:the|an?|each|every)\s+({'|'.join(map(re.escape, roles))})\b", text, re.IGNORECASE
-        )
-        sending = SENDING.search(text, subject.end()) if subject else None
-        messages = self.names.messages_in(text[sending.end() :]) if sending else []
-        if subject is None or not messages:
-            return "", ""
-        for message in messages:
-            if roles[subject[1].lower()] not in message.senders:
-                return "", f"the {subject[1].lower()} cannot send {message.name} in the dialog"
-        return "the sender of a message", ""
-
-    def _describes_field(self, text: str) -> bool:
-        """Whether a text only describes a field that a message has: ``path - where the file is``."""
-        term = None if _REQUIREMENT.search(text) else _TERM.match(text)
-        return term is not None and fold(term["name"]) in {fold(field.name) for field in self.names.fields}
-
     def _includes(self, sentence: Sentence) -> bool:
         """Whether a sentence only states that a message has some fields, and it has them."""
         stated = _INCLUDES.search(sentence.text)
         messages = self.names.messages_in(sentence.text) or self._messages_of(self._section(sentence.line))
         if stated is None or not messages:
             return False
-        named = {fold(name) for name in self._rules_in(sentence.text[stated.end() :])}
+        named = {fold(name) for name in self.names.rules_in(sentence.text[stated.end() :])}
         had = [{fold(field.name) for field in message.fields} for message in messages]
         return bool(named) and all(named <= fields for fields in had)
 
@@ -454,19 +342,6 @@ def _joined(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
         yield last
 
 
-def _is_name(word: str, text: str) -> bool:
-    """Whether a sentence writes a word as a name."""
-    if re.search(r"[-_\d]", word) or (word.isupper() and len(word) > 1):
-        return True
-    name = re.escape(word)
-    pattern = rf"{_MARK}{name}(?!\w)|(?<![\w-]){name}\s+(?:field|frame|command|octets?|bytes?)\b|\b(?:field|frame)\s+{name}(?![\w-])"
-    return re.search(pattern, text) is not None
-
-
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.lower())
-
-
 def _fits(entry: CoverageEntry, text: str, section: str) -> bool:
     """Whether an entry is about a text; line ends, markup and letter case are not compared."""
     if not entry.text and not entry.section:
@@ -492,5 +367,5 @@ def _quotes_sentence(quote: str, words: Sequence[str]) -> bool:
     return size > 2 and any(f" {' '.join(run)} " in text for run in runs)
 
 
-def _either(sizes: Iterable[int]) -> str:
-    return " or ".join(map(str, sorted(sizes)))
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
