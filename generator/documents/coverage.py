@@ -12,7 +12,7 @@ markup, in capitals, or next to a word such as ``field``. A sentence is accounte
 - the profile or a comment of the grammar quotes six of its words in a row, or it holds ``[[prose]]``;
 - a diagnostic of the import points to its line, or it announces an example, which is decoded;
 - the compiled protocol shows what it states: constant octets, the size of a rule, the sender of a
-  message, or that a message has the field that a list item describes.
+  message, the reply to an unexpected message, or that a message has the field of a list item.
 
 Only statements without a condition are compared with the protocol, because a grammar has no conditions.
 """
@@ -51,7 +51,8 @@ NEAR_LINES = 6
 """Lines above an example in which the prose may name its message."""
 
 _FRAME_WORD = re.compile(
-    r"\b(?:frames?|octets?|bytes?|fields?|headers?|multi-?part|(?:big|little)[- ]?endian|network (?:byte )?order)\b",
+    r"\b(?:frames?|octets?|bytes?|fields?|headers?|multi-?part"
+    r"|(?:big|little)[- ]?endian|network (?:byte )?order)\b",
     re.IGNORECASE,
 )
 _CONDITION = re.compile(
@@ -238,6 +239,8 @@ class _Report:
             return "a quotation in the profile or the grammar", ""
         if self._introduces(sentence):
             return "the example below it", ""
+        if self.names.answers_unexpected(sentence.text):
+            return "[unexpected]", ""
         is_conditional = _CONDITION.search(sentence.text) is not None
         reason, note = ("", "") if is_conditional else self.names.compare(sentence.text)
         if reason or note:

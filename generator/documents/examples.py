@@ -29,7 +29,8 @@ _TEXT = re.compile(r"\|[^\n]*\|[ \t]*$")
 _MARKED = re.compile(
     r"(?:(?:0x|%x|\\x)[0-9A-Fa-f]{2}(?:[\s,.:-]*))(?:(?:0x|%x|\\x)?[0-9A-Fa-f]{2}[\s,.:-]*)*"
 )
-_BARE = re.compile(r"[0-9A-Fa-f]{2}(?:[ :,]+[0-9A-Fa-f]{2})+")
+_BARE = re.compile(r"[0-9A-Fa-f]{2}(?:(?:,? |[:,])[0-9A-Fa-f]{2})+")
+"""Pairs of digits; wider gaps are in the rulers of drawings: ``20  21  22``."""
 _PREFIX = re.compile(r"0x|%x|\\x")
 _QUOTED = re.compile(r'"([\x20-\x7e]*)"$')
 

@@ -75,6 +75,12 @@ class Shown:
             names[fold(word)] for word in _NAME.findall(text) if fold(word) in names and is_name(word, text)
         ]
 
+    def answers_unexpected(self, text: str) -> bool:
+        """Whether a text states the reply to an unexpected message that the profile has, too."""
+        replies = {reply for _, reply in self.compiled.protocol.unexpected}
+        named = {message.class_name for message in self.messages_in(text)}
+        return "unexpected" in text.lower() and bool(named) and named <= replies
+
     def compare(self, text: str) -> tuple[str, str]:
         """Return what of the protocol accounts for a sentence, and how the protocol differs from it.
 
@@ -87,13 +93,13 @@ class Shown:
         return "", ""
 
     def _constants(self, text: str) -> tuple[str, str]:
-        for found in _OCTETS.finditer(text):
-            octets = bytes.fromhex(
-                "".join(re.findall(r"[0-9A-Fa-f]{2}", re.sub("0x|%x", " ", found.group())))
-            )
-            if octets not in self.constants:
-                return "", f"no message has the constant octets {octets.hex(' ').upper()}"
-        return ("a constant", "") if _OCTETS.search(text) else ("", "")
+        found = [_octets_in(match.group()) for match in _OCTETS.finditer(text)]
+        unknown = [octets for octets in found if octets not in self.constants]
+        # A single octet is often one of several values.
+        wrong = next((octets for octets in unknown if len(octets) > 1), None)
+        if wrong is not None:
+            return "", f"no message has the constant octets {wrong.hex(' ').upper()}"
+        return ("a constant", "") if found and not unknown else ("", "")
 
     def _sizes(self, text: str) -> tuple[str, str]:
         stated = [found.lower() for found in _SIZE.findall(text)]
@@ -141,12 +147,18 @@ def _octets_of(type: ir.Type) -> int | None:
     return None
 
 
+def _octets_in(text: str) -> bytes:
+    return bytes.fromhex("".join(re.findall(r"[0-9A-Fa-f]{2}", re.sub("0x|%x", " ", text))))
+
+
 def is_name(word: str, text: str) -> bool:
     """Whether a sentence writes a word as a name."""
     if re.search(r"[-_\d]", word) or (word.isupper() and len(word) > 1):
         return True
     name = re.escape(word)
-    pattern = rf"{_MARK}{name}(?!\w)|(?<![\w-]){name}\s+(?:field|frame|command|octets?|bytes?)\b|\b(?:field|frame)\s+{name}(?![\w-])"
+    before = r"\b(?:field|frame)\s+"
+    after = r"\s+(?:field|frame|command|octets?|bytes?)\b"
+    pattern = rf"{_MARK}{name}(?!\w)|(?<![\w-]){name}{after}|{before}{name}(?![\w-])"
     return re.search(pattern, text) is not None
 
 

@@ -119,6 +119,18 @@ def test_a_sentence_that_differs_from_the_protocol_is_open(tmp_path: Path, sente
     assert (found.text, found.note) == (sentence, note)
 
 
+def test_a_single_octet_may_be_one_of_several_values(tmp_path: Path) -> None:
+    (found,) = _report(tmp_path, "# Harbour\n\nA quay SHALL be marked %x07.\n").open
+    assert found.note == ""
+
+
+def test_the_reply_to_an_unexpected_message_is_accounted_for_by_the_profile(tmp_path: Path) -> None:
+    document = "# Harbour\n\nThe server SHALL answer an unexpected command with a BERTH command.\n"
+    assert len(_report(tmp_path / "without", document).open) == 1
+    with_reply = PROFILE + '\n[unexpected]\nS = "BERTH"\n'
+    assert _report(tmp_path / "with", document, with_reply).accounted == {"[unexpected]": 1}
+
+
 def test_a_name_that_is_an_ordinary_word_counts_only_where_it_is_written_as_a_name(tmp_path: Path) -> None:
     document = (
         "# Harbour\n\nThe length of a ship differs.\n\nA ship has a 'length'.\n\nThe length field differs.\n"
@@ -181,6 +193,7 @@ def test_rules_that_differ_from_the_document_are_listed_with_their_lines(tmp_pat
         ("Frame 0: empty\nFrame 1: the body", None),
         ("Frame 1: 0x01 0x02\nFrame 1: 0x03 0x04", [(b"\1\2",), (b"\3\4",)]),
         ("10 20", None),
+        ("| flags |\n20  21  22", None),
         ("A value of 0x01 0x02 is wrong.", None),
         ("0000  aa b1\n0010  01 00 05", None),
     ],
