@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from specwire.generator.diagnostics import Diagnostic
     from specwire.generator.documents.coverage import Coverage
 
-EXIT_STATUSES = "Exit status: 0; 2 where there is a fault or, with --coverage, something is not accounted for; 2 for usage."
+EXIT_STATUSES = (
+    "Exit status: 0; 2 where there is a fault or, with --coverage, something is not accounted for, "
+    "and for usage."
+)
 
 FAULTS = 2
 ASSUMPTIONS = "W4"
