@@ -56,8 +56,8 @@ def find_statements(
     source: Source, blocks: Sequence[Block], rulelist: Rulelist, diagnostics: Diagnostics
 ) -> tuple[ProseStatement, ...]:
     """Return statements of the prose outside `blocks` that the grammar does not show; report each as W719."""
-    lines = _outside(source, blocks)
-    sentences = list(_sentences(lines))
+    lines = lines_outside(source, blocks)
+    sentences = list(split_sentences(lines))
     found = [
         *([] if _shows_frames(rulelist) else _about_frames(sentences)),
         *_about_numbers(sentences),
@@ -78,7 +78,7 @@ def find_statements(
 
 def find_sentences(source: Source, blocks: Sequence[Block]) -> Iterator[Sentence]:
     """Yield the sentences of the document outside `blocks`."""
-    yield from _sentences(_outside(source, blocks))
+    yield from split_sentences(lines_outside(source, blocks))
 
 
 def fixed_values(rulelist: Rulelist, protocol: str) -> dict[str, str | int]:
@@ -107,13 +107,13 @@ def fixed_values(rulelist: Rulelist, protocol: str) -> dict[str, str | int]:
     return proposed
 
 
-def _outside(source: Source, blocks: Sequence[Block]) -> list[tuple[int, str]]:
+def lines_outside(source: Source, blocks: Sequence[Block]) -> list[tuple[int, str]]:
     """Return the lines of the document outside blocks, with their numbers."""
     inside = {number for block in blocks for number in range(block.first_line, block.last_line + 1)}
     return [(n, line) for n, line in enumerate(source.text.split("\n"), start=1) if n not in inside]
 
 
-def _sentences(lines: Sequence[tuple[int, str]]) -> Iterator[Sentence]:
+def split_sentences(lines: Sequence[tuple[int, str]]) -> Iterator[Sentence]:
     """Yield the sentences of the prose. A paragraph ends at an empty line or at a block."""
     paragraph: list[tuple[int, str]] = []
     for number, line in [*lines, (0, "")]:

@@ -19,7 +19,7 @@ from specwire.generator.documents.tables import Command
 _SIDES = {"client": ("C", "DEALER"), "server": ("S", "ROUTER")}
 """Letter and socket type of each side; these sockets can send and receive in any order."""
 _SUBJECT = re.compile(r"\b(?:the|an?|each|every)\s+(client|server)\b", re.IGNORECASE)
-_SENDING = re.compile(
+SENDING = re.compile(
     r"\b(?:(?:SHALL|MUST|SHOULD|MAY|CAN|will)\s+|by\s+|and\s+|then\s+)"
     r"(?:[a-z]+\s+by\s+)?(?:send(?:ing|s)?|broadcast(?:ing|s)?|(?:reply|respond)\s+with)\b",
     re.IGNORECASE,
@@ -108,7 +108,7 @@ def _by_name(name: str) -> set[str]:
 def _sent(sentence: str, names: Sequence[str]) -> Iterable[tuple[str, str, str]]:
     """Yield side, socket and name of each message that a sentence says a side sends."""
     subject = _SUBJECT.search(sentence)
-    sending = _SENDING.search(sentence, subject.end()) if subject else None
+    sending = SENDING.search(sentence, subject.end()) if subject else None
     if subject is None or sending is None:
         return
     behind = sentence[sending.end() :]

@@ -241,6 +241,18 @@ class ProseStatement(_Table, frozen=True):
     line: int = 0
 
 
+class CoverageEntry(_Table, frozen=True):
+    """A part of the document that the user has read: `why` says what covers it, or why nothing has to.
+
+    `text` is words of a sentence or an example, `section` a heading. An entry with both is about the
+    sentences of that section that have these words. ``specwire check --coverage`` reads the table.
+    """
+
+    why: str
+    text: str = ""
+    section: str = ""
+
+
 class Profile(_Table, frozen=True):
     """The whole file.
 
@@ -274,6 +286,7 @@ class Profile(_Table, frozen=True):
     single_frame: bool = False
     redact: tuple[str, ...] | None = None
     prose: tuple[ProseStatement, ...] = ()
+    coverage: tuple[CoverageEntry, ...] = ()
 
 
 @dataclass(frozen=True)
