@@ -102,6 +102,13 @@ class _Run:
                 f"'{field.name}' cannot hold `plus`: its greatest value is {_greatest(number)}",
                 "correct `plus`",
             )
+        elif hint.plus < 0 and (not found or _greatest(number) - hint.plus >= 2**64):
+            self.fault(
+                field,
+                f"'{field.name}' cannot hold `plus`",
+                "a negative `plus` needs something to count, and a number of less than 64 bits",
+            )
+            return
         elif not found and list(names) == [ALL]:
             self.retype(position, _nothing(number, hint.plus))
         if not found:
