@@ -13,6 +13,7 @@ from specwire.generator.diagnostics import SpecError
 from specwire.generator.pipeline import compile_protocol
 from tests.generator.compiling import faults, write
 from tests.generator.test_layouts import generated
+from tests.generator.test_layouts_columns_encode import check_alone
 
 PROFILE = 'name = "demo"\nmessages = ["A"]\ncase = "exact"\n'
 
@@ -532,6 +533,8 @@ type = "integer"
     protocol = compile_protocol(write(tmp_path / "again", grammar, PROFILE + profile), shown="demo").protocol
     with generated(tmp_path, protocol) as module:
         for body, item, field in ((b"", (1, 2), "body"), (b"A", (1,), "item"), (b"x" * 257, (1, 2), "body")):
+            message = module.A(body=body, item=item, end=0)
             with pytest.raises(EncodeError) as caught:
-                module.A(body=body, item=item, end=0).encode()
+                message.encode()
             assert caught.value.field == field
+            check_alone(module, message)
