@@ -102,6 +102,13 @@ class _Run:
     ) -> None:
         field = self.fields[position]
         found = self._named(field, names, position + 1)
+        if hint.plus < 0 and (not found or _greatest(number) - hint.plus >= 2**64):
+            self.fault(
+                field,
+                f"'{field.name}' cannot hold `plus`",
+                "a negative `plus` needs something to count, and a number of less than 64 bits",
+            )
+            return
         if not found and list(names) == [ALL] and hint.plus <= _greatest(number):
             self.retype(position, _nothing(number, hint.plus))
             return

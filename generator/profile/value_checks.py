@@ -133,8 +133,8 @@ def _named(loaded: LoadedProfile) -> Iterator[Fault]:
             )
         if hint.multiple is not None and hint.multiple < 2:
             yield ("types", rule, "multiple"), f"{hint.multiple} is no multiple", "write a number from 2"
-        if not 0 <= hint.plus < 2**32:
-            yield ("types", rule, "plus"), f"{hint.plus} cannot be added", "write a number from 0 to 2^32"
+        if not -(2**31) <= hint.plus < 2**32:
+            yield ("types", rule, "plus"), f"{hint.plus} cannot be added", "write a number from -2^31 to 2^32"
         if hint.checksum is not None and ":" in hint.checksum and not _FUNCTION.match(hint.checksum):
             yield (
                 ("types", rule, "checksum"),
@@ -195,11 +195,11 @@ def _bits(rule: str, hint: TypeHint) -> Iterator[Fault]:
                     f"`{key}` has no effect without `counts`",
                     "add `counts`",
                 )
-        if not 0 <= bits.plus < 2**32:
+        if not -(2**31) <= bits.plus < 2**32:
             yield (
                 ("types", rule, "bits", name, "plus"),
                 f"{bits.plus} cannot be added",
-                "write a number from 0 to 2^32",
+                "write a number from -2^31 to 2^32",
             )
         yield from _timestamp(("types", rule, "bits", name), bits)
     for key in (

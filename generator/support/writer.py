@@ -243,6 +243,9 @@ class Writer(NamedVisitor):
         """Write the hidden number of octets, or of entries, in the room that was left for it."""
         position, op = self._run.open[slot]
         most = _largest(op) - plus
+        if number + plus < 0:
+            least = f"{-plus} {'entry' if plus == -1 else 'entries'}" if entries else octets_word(-plus)
+            self.refuse("count" if entries else "length", f"at least {least}", str(number))
         if number > most:
             kind: Kind = "count" if entries else "length"
             self.refuse(kind, f"at most {most} {'entries' if entries else 'octets'}", str(number))

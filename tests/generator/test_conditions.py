@@ -13,6 +13,7 @@ from specwire.generator.diagnostics import SpecError
 from specwire.generator.pipeline import compile_protocol
 from tests.generator.compiling import faults, write
 from tests.generator.test_layouts import generated
+from tests.generator.test_layouts_columns_encode import check_alone
 
 PROFILE = 'name = "demo"\nmessages = ["A"]\ncase = "exact"\n'
 
@@ -638,3 +639,34 @@ def test_an_error_of_an_option_shows_what_the_grammar_has(tmp_path: Path) -> Non
         compile_protocol(write(tmp_path, grammar, PROFILE), shown="demo")
     assert "the option of" in str(caught.value) and "'id" not in str(caught.value)
     assert "%xFF, SP, \"m\", 'body'" in str(caught.value)
+
+
+def test_numbers_that_are_less_than_what_they_count(tmp_path: Path) -> None:
+    grammar = "A = %x01 n body m *item end\nn = OCTET\nbody = *OCTET\nm = OCTET\nitem = OCTET\nend = OCTET\n"
+    profile = """\
+[types.n]
+type = "integer"
+counts = "body"
+plus = -1
+[types.m]
+type = "integer"
+counts = "item"
+plus = -2
+[types.item]
+type = "integer"
+[types.end]
+type = "integer"
+"""
+    check(
+        tmp_path, grammar, profile,
+        ({"body": b"AB", "item": (1, 2, 3), "end": 9}, b"\x01\x01AB\x01\x01\x02\x03\x09"),
+        ({"body": b"x" * 256, "item": (1, 2), "end": 9}, b"\x01\xff" + b"x" * 256 + b"\0\x01\x02\x09"),
+    )  # fmt: skip
+    protocol = compile_protocol(write(tmp_path / "again", grammar, PROFILE + profile), shown="demo").protocol
+    with generated(tmp_path, protocol) as module:
+        for body, item, field in ((b"", (1, 2), "body"), (b"A", (1,), "item"), (b"x" * 257, (1, 2), "body")):
+            message = module.A(body=body, item=item, end=0)
+            with pytest.raises(EncodeError) as caught:
+                message.encode()
+            assert caught.value.field == field
+            check_alone(module, message)

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from specwire.generated.errors import DecodeError
+from specwire.generated.errors import DecodeError, EncodeError
 from specwire.generator.pipeline import compile_protocol
 from tests.generator.compiling import faults, write
 from tests.generator.test_layouts import generated
@@ -273,11 +273,30 @@ def test_a_key_without_its_partner_is_refused(tmp_path: Path, key: str) -> None:
     assert found == ["E510 demo/profile.toml:4:1"]
 
 
-def test_a_negative_number_cannot_be_added(tmp_path: Path) -> None:
+def test_a_number_that_is_too_small_cannot_be_added(tmp_path: Path) -> None:
     grammar = "A = %xA1 n *OCTET\nn = OCTET\n"
-    for table in ('counts = "*"\nplus = -1', 'bits.n = { width = 8, counts = "*", plus = -1 }'):
+    for table in (
+        'counts = "*"\nplus = -3000000000',
+        'bits.n = { width = 8, counts = "*", plus = -3000000000 }',
+    ):
         found = faults(tmp_path, grammar, f'name = "demo"\n[types.n]\n{table}\n')
         assert [fault.split()[0] for fault in found] == ["E510"]
+
+
+def test_bits_count_one_less(tmp_path: Path) -> None:
+    """Three octets are counted as 2, in the lower half of the octet."""
+    grammar = "A = %xA1 head data\nhead = OCTET\ndata = *OCTET\n"
+    profile = 'name = "demo"\n[types.head.bits]\nhigh = 4\nn = { width = 4, counts = "data", plus = -1 }\n'
+    protocol = compile_protocol(
+        write(tmp_path, grammar, profile + '[types.data]\ntype = "octets"\n'), shown="demo"
+    ).protocol
+    with generated(tmp_path, protocol) as module:
+        message = module.A(high=3, data=b"abc")
+        assert message.encode() == [b"\xa1\x32abc"]
+        assert module.decode([b"\xa1\x32abc"]) == message
+        for data in (b"", bytes(17)):
+            with pytest.raises(EncodeError):
+                module.A(high=3, data=data).encode()
 
 
 COUNTING = {

@@ -255,6 +255,9 @@ class Writer(Visitor):
             return
         at, op = self.hidden[slot]
         numbers = np.full(self.count, number) if isinstance(number, int) else number
+        if op.plus < 0:  # what is counted may be less than that
+            self.wrong = either(self.wrong, numbers < 0)
+            numbers = np.maximum(numbers, 0)
         if isinstance(op, Bit):
             self._set(slot, numbers)
             return

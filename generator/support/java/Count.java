@@ -34,7 +34,7 @@ public final class Count {
         }
         long number = in.number(register);
         in.counted = in.position(register);
-        if (Long.compareUnsigned(number, plus) < 0) {
+        if (plus > 0 && Long.compareUnsigned(number, plus) < 0) {
             enter(in);
             throw in.refuse("range", "at least " + plus, Long.toUnsignedString(number), in.counted);
         }
