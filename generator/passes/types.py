@@ -31,6 +31,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
+from itertools import chain, count
 from typing import Generic, TypeVar
 
 from msgspec import structs
@@ -146,6 +147,8 @@ class TypeReader:
         self._faults: set[tuple[str, Span]] = set()
         self._shapes: Memo[ValueLayout | None] = Memo()
         self._counted: Memo[ValueLayout | None] = Memo()
+        self._unnamed: dict[str, tuple[str, ...]] = {}
+        """Items of the records without a rule, by the names of the records."""
         self._records: Memo[ir.RecordType | None] = Memo()
         self._unions: Memo[ir.UnionType | None] = Memo()
         self._forms: Memo[ir.SizeType | None] = Memo()
@@ -290,8 +293,13 @@ class TypeReader:
         )
 
     def record(self, name: str, items: tuple[Element, ...], rule: Rule | None) -> ir.RecordType | None:
-        """Return the record of a run; None after a diagnostic."""
+        """Return the record of a run; None after a diagnostic.
+
+        If other items without a rule have the name already, the record gets a number.
+        """
         nodes = (rule,) if rule else items
+        if rule is None:
+            name = self._unnamed_record(name, items)
         called = self.class_for(class_name(name))
         with self._inside(name, called):
             found = self._records.find(nodes, (name,), lambda: read_record(self, name, items, rule))
@@ -341,6 +349,11 @@ class TypeReader:
     def varies(self, element: Element) -> bool:
         """Whether the number of octets of an element varies."""
         return self._answers.find((element,), ("varies",), lambda: varies(self, element))
+
+    def _unnamed_record(self, name: str, items: tuple[Element, ...]) -> str:
+        shown = tuple(map(str, items))
+        names = chain([name], (f"{name}-{number}" for number in count(2)))
+        return next(one for one in names if self._unnamed.setdefault(one, shown) == shown)
 
     def class_for(self, name: str) -> str:
         """Return the class name of a record, which differs from that of every message."""

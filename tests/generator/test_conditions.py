@@ -670,3 +670,17 @@ type = "integer"
                 message.encode()
             assert caught.value.field == field
             check_alone(module, message)
+
+
+def test_two_lists_of_groups_have_two_records(tmp_path: Path) -> None:
+    """The records of groups have the same name, so the second gets a number."""
+    grammar = "A = %xA1 outer\nouter = size *( inner z )\ninner = size *( x y )\n"
+    grammar += "x = OCTET\ny = OCTET\nz = OCTET\nsize = OCTET\n"
+    table = '[types.size]\nscope = "rest"\n[types.x]\ntype = "integer"\n[types.y]\ntype = "integer"\n[types.z]\ntype = "integer"\n'
+    protocol = compile_protocol(write(tmp_path / "grammars", grammar, PROFILE + table), shown="demo").protocol
+    with generated(tmp_path, protocol) as module:
+        inner = (module.Entry2(x=1, y=2), module.Entry2(x=3, y=4))
+        message = module.A(value=(module.Entry(inner=module.Inner(value=inner), z=9),))
+        octets = bytes.fromhex("a106040102030409")
+        assert message.encode() == [octets]
+        assert module.decode([octets]) == message
