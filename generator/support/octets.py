@@ -168,6 +168,21 @@ def pattern_octets(pattern: str) -> list[tuple[int, int]]:
     return [(16 * high + low, 16 * mask + other) for (high, mask), (low, other) in pairs]
 
 
+def count_fitting(pattern: str, octets: bytes) -> int:
+    """Return how many octets of a pattern match, from the first on."""
+    for at, (fixed, mask) in enumerate(pattern_octets(pattern)):
+        if at == len(octets) or octets[at] & mask != fixed:
+            return at
+    return len(pattern) // 2
+
+
+def count_open(pattern: str) -> int:
+    """Return how many octets at the start of a pattern can be any octets."""
+    return next(
+        (at for at in range(len(pattern) // 2) if pattern[2 * at : 2 * at + 2] != "??"), len(pattern) // 2
+    )
+
+
 def pattern_atom(octet: str) -> str:
     """Return one octet of a pattern as a regular expression for octets."""
     if octet == "??":

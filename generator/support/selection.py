@@ -19,7 +19,7 @@ import msgspec
 from specwire.generated.errors import DecodeError, Kind
 from specwire.generated.layout import Field, MessageLayout, ProtocolLayout
 from specwire.generated.named_plan import NamedMessage, NamedPlan, Value, values
-from specwire.generated.octets import pattern_octets, pattern_start
+from specwire.generated.octets import count_fitting, pattern_start
 from specwire.generated.plan import Expect, Number, Sized, Word, fixed_octets
 from specwire.generated.shapes import class_of, explain_shape
 from specwire.generated.words import frames_word, octets_word, one_of, one_start_of, show
@@ -66,7 +66,7 @@ def match_pattern(layout: ProtocolLayout, octets: bytes) -> tuple[MessageLayout,
         (message, pattern)
         for message in layout.messages
         for pattern in message.patterns
-        if _fitting(pattern, octets) == len(pattern) // 2
+        if count_fitting(pattern, octets) == len(pattern) // 2
     ]
     return max(fitting, key=lambda row: len(row[1]), default=None)
 
@@ -88,8 +88,8 @@ def _explain_pattern(plan: NamedPlan, frame: bytes) -> DecodeError:
     """Return the error for a first frame that matches no pattern: where the nearest patterns fail."""
     rows = [(message, pattern) for message in plan.messages.values() for pattern in message.layout.patterns]
     (octets,) = _comparable(plan.layout, [frame])
-    at = max(_fitting(pattern, octets) for _, pattern in rows)
-    nearest = [(message, pattern) for message, pattern in rows if _fitting(pattern, octets) == at]
+    at = max(count_fitting(pattern, octets) for _, pattern in rows)
+    nearest = [(message, pattern) for message, pattern in rows if count_fitting(pattern, octets) == at]
     field, start, size = _field_at(*nearest[0], at)
     options = tuple(dict.fromkeys(pattern_start(pattern[2 * start :]) for _, pattern in nearest))
     expected, found = one_start_of(options), show(frame[start : start + max(map(len, options)) // 2])
@@ -101,14 +101,6 @@ def _explain_pattern(plan: NamedPlan, frame: bytes) -> DecodeError:
         kind="length" if at == len(frame) else "tag", expected=expected, found=found,
         rule=f"{plan.layout.edition} {field.rule}",
     )  # fmt: skip
-
-
-def _fitting(pattern: str, octets: bytes) -> int:
-    """Return how many octets of a pattern match, from the first on."""
-    for at, (fixed, mask) in enumerate(pattern_octets(pattern)):
-        if at == len(octets) or octets[at] & mask != fixed:
-            return at
-    return len(pattern) // 2
 
 
 def _field_at(message: NamedMessage, pattern: str, at: int) -> tuple[Field, int, int | None]:

@@ -14,8 +14,8 @@ from functools import cache
 
 from specwire.generated.errors import DecodeError, Kind
 from specwire.generated.layout import ProtocolLayout, Shape
-from specwire.generated.octets import pattern_atom, pattern_start
-from specwire.generated.words import frames_word, one_start_of, show
+from specwire.generated.octets import count_fitting, count_open, pattern_atom, pattern_start
+from specwire.generated.words import either, frames_word, octets_word, one_start_of, show
 
 
 def class_of(layout: ProtocolLayout, frames: Sequence[bytes], sender: str | None = None) -> str:
@@ -49,12 +49,31 @@ def explain_shape(layout: ProtocolLayout, frames: Sequence[bytes], sender: str |
     nearest = [shape for name, shape in layout.shapes if good[name] == index]
     options = [shape.frames[index] for shape in nearest if index < len(shape.frames)]
     if index < len(frames) and options and not any(_begins(*head, comparable[index]) for head in options):
-        words = one_start_of(tuple(dict.fromkeys(pattern_start(octets) for octets, _ in options)))
-        return _error(layout, "tag", index, words, show(frames[index]))
+        return _explain_head(layout, index, tuple(dict.fromkeys(options)), frames[index], comparable[index])
     counts = sorted({shape.least for shape in nearest})
     return _error(
         layout, "frames", None, f"{' or '.join(map(str, counts))} frames", frames_word(list(frames))
     )
+
+
+def _explain_head(
+    layout: ProtocolLayout, index: int, heads: Sequence[tuple[str, bool]], frame: bytes, comparable: bytes
+) -> DecodeError:
+    """Return the error for a frame with none of these heads; octets that are open in all are skipped."""
+    skipped = min(count_open(octets) for octets, _ in heads)
+    fitting = {
+        (len(octets) // 2, whole)
+        for octets, whole in heads
+        if count_fitting(octets, comparable) == min(len(comparable), len(octets) // 2)
+    }
+    if skipped and fitting:
+        sizes = [
+            octets_word(size) if whole else f"at least {octets_word(size)}" for size, whole in sorted(fitting)
+        ]
+        return _error(layout, "length", index, either(sizes), str(len(frame)))
+    starts = tuple(dict.fromkeys(pattern_start(octets[2 * skipped :]) for octets, _ in heads))
+    found = frame[skipped : skipped + max(map(len, starts)) // 2] if skipped else frame
+    return _error(layout, "tag", index, one_start_of(starts), show(found), skipped)
 
 
 def _sent(layout: ProtocolLayout, frames: Sequence[bytes]) -> Iterator[tuple[str, list[str]]]:
@@ -67,9 +86,11 @@ def _sent(layout: ProtocolLayout, frames: Sequence[bytes]) -> Iterator[tuple[str
             yield class_name, senders
 
 
-def _error(layout: ProtocolLayout, kind: Kind, frame: int | None, expected: str, found: str) -> DecodeError:
+def _error(
+    layout: ProtocolLayout, kind: Kind, frame: int | None, expected: str, found: str, offset: int = 0
+) -> DecodeError:
     return DecodeError(
-        protocol=layout.protocol, message_name=None, field=None, frame=frame, offset=None if frame is None else 0,
+        protocol=layout.protocol, message_name=None, field=None, frame=frame, offset=None if frame is None else offset,
         kind=kind, expected=expected, found=found, rule=layout.edition,
     )  # fmt: skip
 

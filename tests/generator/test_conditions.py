@@ -10,7 +10,9 @@ import pytest
 from specwire.generated.errors import DecodeError, EncodeError
 from specwire.generator import ir
 from specwire.generator.diagnostics import SpecError
+from specwire.generator.emit.java import EMITTER as JAVA
 from specwire.generator.pipeline import compile_protocol
+from tests.generated.java_rows import compile_decoders, rows_of
 from tests.generator.compiling import faults, write
 from tests.generator.test_layouts import generated
 from tests.generator.test_layouts_columns_encode import check_alone
@@ -684,3 +686,32 @@ def test_two_lists_of_groups_have_two_records(tmp_path: Path) -> None:
         octets = bytes.fromhex("a106040102030409")
         assert message.encode() == [octets]
         assert module.decode([octets]) == message
+
+
+def test_the_error_of_unknown_octets_is_where_messages_differ(tmp_path: Path) -> None:
+    """A number of any octets stands before the constants, as in Modbus."""
+    grammar = "A = n %x01 x\nB = n %x01 x y\nC = n %x02 x\nn = 2OCTET\nx = OCTET\ny = OCTET\n"
+    types = "".join(f'[types.{name}]\ntype = "integer"\n' for name in "nxy")
+    source = write(tmp_path / "grammars", grammar, 'name = "demo"\nmessages = ["A", "B", "C"]\n' + types)
+    protocol = compile_protocol(source, shown="demo").protocol
+    cases = {
+        "00010305": (2, "tag", "0x01 or 0x02", "0x03"),
+        "0001": (0, "length", "4 octets or 5 octets", "2"),
+        "000101050607": (0, "length", "4 octets or 5 octets", "6"),
+    }
+    with generated(tmp_path, protocol) as module:
+        for octets, (offset, *wanted) in cases.items():
+            with pytest.raises(DecodeError) as caught:
+                module.decode([bytes.fromhex(octets)])
+            error = caught.value
+            assert [error.offset, error.kind, error.expected, error.found] == [offset, *wanted]
+    java = tmp_path / "java" / "demo" / "Decode.java"
+    java.parent.mkdir(parents=True)
+    java.write_text(str(JAVA.emit(protocol)), encoding="utf-8")
+    rows = rows_of(
+        compile_decoders([java], tmp_path / "classes"),
+        [("demo", None, [bytes.fromhex(one)]) for one in cases],
+    )
+    for row, (offset, kind, expected, found) in zip(rows, cases.values(), strict=True):
+        assert (row["_error"]["offset"], row["_error"]["kind"]) == (offset, kind)
+        assert f"expected {expected}, found {found}" in row["_error"]["text"]

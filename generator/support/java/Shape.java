@@ -19,19 +19,44 @@ public final class Shape {
             masks = PatternSelection.masks(pattern);
         }
 
-        /** What the head fixes at its start, in hexadecimal. */
-        String start() {
-            return PatternSelection.start(pattern);
+        /** What the head fixes from an octet on, in hexadecimal. */
+        String start(int skipped) {
+            return PatternSelection.start(pattern.substring(2 * skipped));
+        }
+
+        /** The number of octets at the start that can be any octets. */
+        int open() {
+            int at = 0;
+            while (at < octets.length && pattern.startsWith("??", 2 * at)) {
+                at++;
+            }
+            return at;
+        }
+
+        int octets() {
+            return octets.length;
+        }
+
+        boolean whole() {
+            return whole;
+        }
+
+        /** The wanted number of octets, in words. */
+        String size() {
+            return (whole ? "" : "at least ") + Words.octets(octets.length);
         }
 
         boolean fits(Cursor in, int frame, boolean folded) {
             int size = in.size(frame);
-            if (whole ? size != octets.length : size < octets.length) {
-                return false;
-            }
+            return (whole ? size == octets.length : size >= octets.length) && agrees(in, frame, folded);
+        }
+
+        /** Whether the frame agrees with the head as far as both go. */
+        boolean agrees(Cursor in, int frame, boolean folded) {
+            int size = Math.min(octets.length, in.size(frame));
             byte[] array = in.array(frame);
             int begin = in.begin(frame);
-            for (int at = 0; at < octets.length; at++) {
+            for (int at = 0; at < size; at++) {
                 byte octet = array[begin + at];
                 if (((folded ? Bytes.lower(octet) : octet) & masks[at]) != (octets[at] & masks[at])) {
                     return false;

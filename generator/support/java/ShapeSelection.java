@@ -1,6 +1,7 @@
 package specwire.generated.java;
 
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Stream;
 
@@ -56,12 +57,31 @@ final class ShapeSelection extends Selection {
             }
         }
         if (index < in.count && heads.size() > 0 && heads.stream().noneMatch(head -> head.fits(in, index, folded))) {
-            String found = Words.show(in.frame(index));
-            return refuse(protocol, null, index, 0, "tag", Words.oneStartOf(starts(heads)), found);
+            return unknown(protocol, in, index, heads);
         }
         List<String> counts = nearest.stream().map(Shape::least).distinct().sorted().map(String::valueOf).toList();
         String expected = String.join(" or ", counts) + " frames";
         return refuse(protocol, null, -1, -1, "frames", expected, Words.frames(in.count));
+    }
+
+    /** Reports a frame with none of these heads; octets that are open in all are skipped. */
+    private Refusal unknown(Protocol protocol, Cursor in, int index, List<Shape.Head> heads) {
+        byte[] frame = in.frame(index);
+        int skipped = heads.stream().mapToInt(Shape.Head::open).min().orElse(0);
+        List<String> sizes = heads.stream()
+                .filter(head -> head.agrees(in, index, folded))
+                .sorted(Comparator.comparing(Shape.Head::octets).thenComparing(Shape.Head::whole))
+                .map(Shape.Head::size)
+                .distinct()
+                .toList();
+        if (skipped > 0 && sizes.size() > 0) {
+            return refuse(
+                    protocol, null, index, 0, "length", Words.either(sizes), Integer.toString(frame.length));
+        }
+        List<String> starts = heads.stream().map(head -> head.start(skipped)).distinct().toList();
+        int most = starts.stream().mapToInt(String::length).max().orElse(0) / 2;
+        String found = Words.show(skipped > 0 ? Bytes.atMost(frame, skipped, most) : frame);
+        return refuse(protocol, null, index, skipped, "tag", Words.oneStartOf(starts), found);
     }
 
     /** The classes that frames match, each with the senders for which they do. */
@@ -76,9 +96,5 @@ final class ShapeSelection extends Selection {
             }
         }
         return options;
-    }
-
-    private static List<String> starts(List<Shape.Head> heads) {
-        return heads.stream().map(Shape.Head::start).distinct().toList();
     }
 }
