@@ -30,6 +30,8 @@ public final class Cursor {
     private final byte[][] arrays;
     private final int[] bounds;
     private long total;
+    /** Index of the first null frame, -1 if there is none. */
+    private int firstNull = -1;
 
     private String edition = "";
     private Message message;
@@ -78,6 +80,8 @@ public final class Cursor {
             } else if (!frames.isNullAt(number)) {
                 byte[] frame = frames.getBinary(number);
                 take(number, frame, 0, frame.length);
+            } else if (firstNull < 0) {
+                firstNull = number;
             }
         }
     }
@@ -96,12 +100,7 @@ public final class Cursor {
 
     /** Index of the first null frame, -1 if there is none. */
     int firstNull() {
-        for (int number = 0; number < count; number++) {
-            if (arrays[number] == null) {
-                return number;
-            }
-        }
-        return -1;
+        return firstNull;
     }
 
     /** Index of a frame, counted from the end if negative; -1 if it is missing. */
