@@ -53,7 +53,9 @@ def emit(protocol: ir.Protocol) -> str:
     decoder = Call("new Decoder", (_protocol(whole, methods),))
     try:
         messages = [
-            _message(message, plan.records, whole.messages[number], columns(protocol.messages[number], protocol))
+            _message(
+                message, plan.records, whole.messages[number], columns(protocol.messages[number], protocol)
+            )
             for number, message in enumerate(plan.messages)
         ]
     except PythonChecksum:
