@@ -116,7 +116,7 @@ def import_document(
         shown: the folder as diagnostics print it.
         comments: whether the grammar keeps the document's comments.
         edition: the name of the edition; None for the one that the document states.
-        payload_options: what is known about the payloads besides.
+        payload_options: what the user states about the payloads.
 
     Raises:
         SpecError: the document has no grammar, or one that cannot be read, or the profile has an error.
