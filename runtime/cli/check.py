@@ -73,7 +73,6 @@ def _check(
     """Return the findings of the folders, each once, and the coverage report if there is a document."""
     from specwire.generator.diagnostics import SpecError
     from specwire.generator.pipeline import compile_protocol
-    from specwire.runtime.cli.coverage import cover
 
     found: list[Diagnostic] = []
     report: Coverage | None = None
@@ -82,6 +81,8 @@ def _check(
             compiled = compile_protocol(folder, shown=folder.as_posix(), partial=partial)
             found.extend(compiled.warnings)
             if document is not None:
+                from specwire.runtime.cli.coverage import cover
+
                 report = cover(document, folder, compiled)
         except SpecError as error:
             found.extend(error.diagnostics)
@@ -90,7 +91,6 @@ def _check(
 
 def _print(found: Sequence[Diagnostic], protocols: int, report: Coverage | None) -> None:
     from specwire.generator.diagnostics import Severity, render_all
-    from specwire.runtime.cli.coverage import write_report
 
     sys.stdout.write(show(f"{render_all(found)}\n" if found else "", keep="\n\t"))
     faults = sum(d.severity is Severity.ERROR for d in found)
@@ -102,6 +102,8 @@ def _print(found: Sequence[Diagnostic], protocols: int, report: Coverage | None)
     )
     messages().print(f"{show_count(protocols, 'protocol')}: {', '.join(counts)}")
     if report:
+        from specwire.runtime.cli.coverage import write_report
+
         sys.stdout.write(show(write_report(report), keep="\n\t"))
 
 
@@ -110,9 +112,11 @@ def _is_assumption(diagnostic: Diagnostic) -> bool:
 
 
 def _coverage_as_json(report: Coverage | None) -> dict[str, Any] | None:
+    if report is None:
+        return None
     from specwire.runtime.cli.coverage import as_json
 
-    return as_json(report) if report else None
+    return as_json(report)
 
 
 def _as_json(diagnostic: Diagnostic) -> dict[str, Any]:
