@@ -188,7 +188,7 @@ cdef inline bytes frame_of_terminated(object text):
 
 
 cdef inline bint append_text(list made, object text, bint terminated):
-    """Append a text as a frame; return False if it cannot be encoded, or is `terminated` and has NUL."""
+    """Append a text as a frame; return False if it cannot be encoded, or if a `terminated` one contains NUL."""
     cdef bytes frame = frame_of_terminated(text) if terminated else frame_of_text(text)
     if frame is None:
         return False
