@@ -1,8 +1,8 @@
 """Changes of payloads: their topics, and the keys, presence and types of the objects in them.
 
-The octets of messages do not depend on them, so a peer reads every message. Whether the program
-behind it understands the payload is the question here: a writer that omits a key which the reader
-requires, or sends a value of another type, is read only under a condition.
+Payloads do not affect the octets of messages, so a peer reads every message. These changes state
+whether the reader's program accepts the payload. A payload without a required key, or with a value
+of another type, is accepted only under a condition.
 """
 
 from __future__ import annotations

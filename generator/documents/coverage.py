@@ -83,7 +83,7 @@ class OpenSentence:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The message that octets are, with its fields; or the decoder's message about them in `error`."""
+    """Result of decoding octets: the message and its fields, or the text of the error."""
 
     message: str
     fields: dict[str, Any]
@@ -92,7 +92,7 @@ class Decoded:
 
 @dataclass(frozen=True, slots=True)
 class DecodedExample:
-    """An example with the frames that were decoded, and what they are."""
+    """An example, the frames that were decoded, and the result."""
 
     example: Example
     frames: tuple[bytes, ...]
@@ -103,19 +103,24 @@ class DecodedExample:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Report about one document. `accounted` counts sentences by what accounts for them."""
+    """Report about one document.
+
+    Attributes:
+        sentences: number of all sentences of interest.
+        accounted: number of sentences by what accounts for them.
+        rules: rules that differ, each with its line in the document, 0 if it has none.
+        stale: entries of ``[[coverage]]`` that fit nothing in the document.
+        unread: why the rules of the document could not be compared.
+    """
 
     document: str
     sentences: int
     accounted: dict[str, int]
     open: tuple[OpenSentence, ...]
     rules: tuple[tuple[int, RuleChange], ...]
-    """Rules that differ, each with its line in the document, 0 if it has none."""
     examples: tuple[DecodedExample, ...]
     stale: tuple[CoverageEntry, ...]
-    """Entries of ``[[coverage]]`` that fit nothing in the document."""
     unread: str = ""
-    """Why the rules of the document could not be compared."""
 
     @property
     def is_complete(self) -> bool:
@@ -158,7 +163,7 @@ def check_coverage(
 
 
 def _import(path: Path, folder: Path) -> tuple[Imported | None, str]:
-    """Return what import makes of the document; a document without a grammar has only prose."""
+    """Return the import of the document, or why it failed; neither if the document has no grammar."""
     try:
         return import_document(path, folder.name, folder=folder, shown=folder.as_posix()), ""
     except SpecError as error:
@@ -194,10 +199,10 @@ class _Report:
         for sentence in self._prose:
             section = self._section(sentence.line)
             words = self._interest(sentence.text)
-            acknowledged = self._acknowledged(sentence.text, section)
+            is_acknowledged = self._acknowledged(sentence.text, section)
             if not words or _LEGAL.match(section):
                 continue
-            if acknowledged:
+            if is_acknowledged:
                 accounted["[[coverage]]"] += 1
                 continue
             reason, note = self._reason(sentence)
@@ -220,6 +225,7 @@ class _Report:
         return tuple(dict.fromkeys(found))
 
     def _acknowledged(self, text: str, section: str) -> bool:
+        """Whether a ``[[coverage]]`` entry fits a text or its section; each such entry is marked as used."""
         found = False
         for number, entry in enumerate(self.profile.coverage):
             if _fits(entry, text, section):
@@ -287,17 +293,17 @@ class _Report:
             yield (origin.line if origin else 0), change
 
     def example(self, example: Example, decode: Callable[[Sequence[bytes]], Decoded]) -> DecodedExample:
-        """Return what an example is: the first reading that decodes, otherwise the error of the first."""
+        """Return the first reading of an example that decodes; otherwise the error of the first one."""
         tried = [(frames, decode(frames)) for frames in example.readings]
         frames, decoded = next((row for row in tried if not row[1].error), tried[0])
-        meant = self._meant(example)
-        if not decoded.error and meant and fold(meant) != fold(decoded.message):
-            error = f"the text above names {meant}, but the octets are {decoded.message}"
+        announced = self._announced(example)
+        if not decoded.error and announced and fold(announced) != fold(decoded.message):
+            error = f"the text above names {announced}, but the octets are {decoded.message}"
             decoded = Decoded(decoded.message, decoded.fields, error)
         accepted = self._acknowledged(example.text, self._section(example.line))
         return DecodedExample(example, frames, decoded, accepted)
 
-    def _meant(self, example: Example) -> str:
+    def _announced(self, example: Example) -> str:
         """Return the only message that the sentence above an example names; empty if there is none."""
         above = self._above(example)
         messages = self.names.messages_in(above.text) if above else []
@@ -305,7 +311,10 @@ class _Report:
 
 
 def _sentences(lines: Iterable[tuple[int, str]], headings: Sequence[tuple[int, str]]) -> Iterator[Sentence]:
-    """Yield the sentences of the prose, without headings, drawings and markup. A list item is a paragraph."""
+    """Yield the sentences of the prose, without headings, drawings and markup.
+
+    A list item is a paragraph.
+    """
     skipped = {number for number, _ in headings}
     paragraph: list[tuple[int, str]] = []
     literal: int | None = None

@@ -19,11 +19,10 @@ outdated errata are reported.
     W714  a rule without a name                       W715  a misspelled name
     W716  a character that is not in ABNF             W717  names that another document may define
     W718  a sender assumed from the name
-    W721  an encoding other than UTF-8
-    W720  a definition that is assumed for a name
     W719  prose about frames, numbers or letters that the grammar does not show
+    W720  a definition that is assumed for a name    W721  an encoding other than UTF-8
     W722  a payload of unknown messages              W723  a key of a payload without a known type
-    W724  a key without a name                       W725  a payload that the document has no longer
+    W724  a key without a name                       W725  a payload that is not in the document any more
 """
 
 from __future__ import annotations
@@ -116,7 +115,7 @@ def import_document(
         shown: the folder as diagnostics print it.
         comments: whether the grammar keeps the document's comments.
         edition: the name of the edition; None for the one that the document states.
-        payload_options: what is known about the payloads besides.
+        payload_options: what the user states about the payloads.
 
     Raises:
         SpecError: the document has no grammar, or one that cannot be read, or the profile has an error.
@@ -146,43 +145,13 @@ def import_document(
     errata: tuple[Erratum, ...] = ()
     edition_was: str | None = None
     if loaded is None:
-        slips = Diagnostics()
-        published = [rule for rule in rulelist.rules if draft.text.is_published(rule.span.line)]
-        missing = undefined_names(rulelist, published)
-        rules = propose_rules(rulelist, missing, slips)
-        defined = {fold(name) for added in rules for name in DEFINED.findall(added.text)}
-        missing = [use for use in missing if fold(use.name) not in defined]
-        base = find_base(missing, source.text, folder)
-        report_borrowed(missing, base, slips)
-        base = base if base and base.named else None
-        inherited = base.names if base else ()
-        errata = (
-            *propose_errata(written, rulelist, tuple(found), slips, inherited),
-            *draft.converted.errata,
-        )
-        diagnostics.extend(draft.text.in_document(slips, written.path))
-        commands = draft.converted.commands or tuple(map(str, forgotten_messages(rulelist)))
-        proposed = Proposals(
-            base=base.protocol if base else None,
-            errata=errata,
-            rules=rules,
-            commands=commands,
-            frames=draft.converted.published,
-            senders=draft.converted.senders,
-            fields=draft.fields | {f.name: f.field for f in draft.converted.frames if f.field is not None},
-            octets=octet_rules(errata),
-            constants=fixed_values(rulelist, protocol),
-            prose=find_statements(source, draft.blocks, rulelist, diagnostics),
-        )
+        rules = _Rules(written, rulelist, tuple(found))
+        proposed = _propose(source, draft, rules, protocol, folder, diagnostics)
+        errata = tuple(proposed.errata)
         document = SourceDocument(draft.facts.published_as or clean(path.name), sha256)
         profile_text = new_profile(protocol, draft.facts, document, proposed)
     else:
-        profile_text = edit_source(loaded.source.text, document=draft.facts.published_as, sha256=sha256)
-        # Another document is another edition; the title belongs to the owner of the profile.
-        is_other = edition is not None or loaded.profile.source.sha256 not in ("", sha256)
-        if is_other and loaded.profile.edition != draft.facts.edition:
-            edition_was = loaded.profile.edition
-            profile_text = edit_edition(profile_text, draft.facts.edition)
+        profile_text, edition_was = _edit_profile(loaded, draft.facts, sha256, is_named=edition is not None)
     known = loaded.profile.payload if loaded else ()
     return Imported(
         grammar_text=written.text,
@@ -199,6 +168,70 @@ def import_document(
         edition_was=edition_was,
         payloads=payloads,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """The grammar that was written, its rules, and the faults that were found in it."""
+
+    written: Source
+    rulelist: Rulelist
+    faults: tuple[Diagnostic, ...]
+
+
+def _propose(
+    source: Source,
+    draft: _Draft,
+    rules: _Rules,
+    protocol: str,
+    folder: Path | None,
+    diagnostics: Diagnostics,
+) -> Proposals:
+    """Return the entries of a new profile."""
+    slips = Diagnostics()
+    rulelist = rules.rulelist
+    published = [rule for rule in rulelist.rules if draft.text.is_published(rule.span.line)]
+    missing = undefined_names(rulelist, published)
+    added = propose_rules(rulelist, missing, slips)
+    defined = {fold(name) for rule in added for name in DEFINED.findall(rule.text)}
+    missing = [use for use in missing if fold(use.name) not in defined]
+    base = find_base(missing, source.text, folder)
+    report_borrowed(missing, base, slips)
+    base = base if base and base.named else None
+    inherited = base.names if base else ()
+    errata = (
+        *propose_errata(rules.written, rulelist, rules.faults, slips, inherited),
+        *draft.converted.errata,
+    )
+    diagnostics.extend(draft.text.in_document(slips, rules.written.path))
+    return Proposals(
+        base=base.protocol if base else None,
+        errata=errata,
+        rules=added,
+        commands=draft.converted.commands or tuple(map(str, forgotten_messages(rulelist))),
+        frames=draft.converted.published,
+        senders=draft.converted.senders,
+        fields=draft.fields | {f.name: f.field for f in draft.converted.frames if f.field is not None},
+        octets=octet_rules(errata),
+        constants=fixed_values(rulelist, protocol),
+        prose=find_statements(source, draft.blocks, rulelist, diagnostics),
+    )
+
+
+def _edit_profile(
+    loaded: LoadedProfile, facts: Facts, sha256: str, *, is_named: bool
+) -> tuple[str, str | None]:
+    """Return an existing profile for a document, and the profile's edition if it changes.
+
+    Args:
+        is_named: the user has named the edition.
+    """
+    text = edit_source(loaded.source.text, document=facts.published_as, sha256=sha256)
+    # Another document is another edition; the title belongs to the owner of the profile.
+    is_other = is_named or loaded.profile.source.sha256 not in ("", sha256)
+    if not is_other or loaded.profile.edition == facts.edition:
+        return text, None
+    return edit_edition(text, facts.edition), loaded.profile.edition
 
 
 def _payloads_alone(

@@ -50,7 +50,7 @@ class PayloadOptions:
 
 @dataclass(frozen=True, slots=True)
 class PayloadFile:
-    """A payload as files have it: its table of the profile and its JSON Schema."""
+    """Files' content for one payload: its table of the profile, and the text of its JSON Schema."""
 
     table: PayloadTable
     text: str
@@ -66,7 +66,9 @@ def read_payloads(
     """Return the payloads that the document at `path` describes.
 
     Args:
-        messages: class names of the protocol's messages, or more; None if they are not known.
+        messages: class names that messages of the protocol may have; None if they are not known.
+        options: what the user states about the payloads.
+        diagnostics: receives payloads and topics that cannot be read, W722 to W724.
     """
     if path.suffix == ".json":
         found = _from_schema(source, options, diagnostics)
@@ -159,7 +161,7 @@ def add_tables(text: str, payloads: Sequence[PayloadFile], known: Sequence[Paylo
 def report_gone(
     path: Path, payloads: Sequence[PayloadFile], loaded: LoadedProfile, diagnostics: Diagnostics
 ) -> None:
-    """Report schemas from an earlier edition of the document that this one has no longer (W725)."""
+    """Report schemas of an earlier edition of the document that this edition lacks (W725)."""
     have = {payload.table.json_schema for payload in payloads}
     for number, table in enumerate(loaded.profile.payload):
         file = loaded.folder / table.json_schema

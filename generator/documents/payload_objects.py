@@ -271,7 +271,7 @@ def _first_sentence(text: str) -> str:
 def _with_services(
     found: Sequence[DocumentPayload], source: Source, service: str | None, diagnostics: Diagnostics
 ) -> list[DocumentPayload]:
-    """Put the service before topics without one: the given one, or the only one that the document mentions."""
+    """Put the service before topics without one: `service`, or the only one that the document mentions."""
     short = [one for one in found if "." not in one.topic]
     methods = "|".join(re.escape(one.topic) for one in short)
     mentioned = set(re.findall(rf"``([a-z][\w-]*)\.(?:{methods})``", source.text)) if short else set()

@@ -92,12 +92,12 @@ _OFFERED = {
         "float_in", "number", "number_little", "put_float", "put_number", "put_number_little", "varint_at", "varint_in",
     ),
     "specwire.generated.native_octets": (
-        "Run", "append_octets", "append_text", "bytes_of", "frame_at", "frame_begins", "frame_is", "frame_of_terminated", "frame_of_text", "left",
-        "octets_of", "plain_count", "run_of", "same",
+        "Run", "append_octets", "append_text", "bytes_of", "frame_at", "frame_begins", "frame_is",
+        "frame_of_terminated", "frame_of_text", "left", "octets_of", "plain_count", "run_of", "same",
     ),
     "specwire.generated.native_reading": (
-        "bytes_in", "constant_at", "divided_in", "divided_is_good", "gap", "held", "held_run", "skip", "split", "split_rest", "split_until",
-        "strip", "strip_nul", "take", "text_at", "text_in", "text_is_good",
+        "bytes_in", "constant_at", "divided_in", "divided_is_good", "gap", "held", "held_run",
+        "skip", "split", "split_rest", "split_until", "strip", "strip_nul", "take", "text_at", "text_in", "text_is_good",
     ),
     "specwire.generated.native_writing": (
         "Writer", "begin", "count_in", "drop", "finish", "insert", "insert_size", "put_content", "put_divided",

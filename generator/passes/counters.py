@@ -150,8 +150,8 @@ class _Run:
             return (
                 f"'{field.name}' counts fields of an option of which it is no part, or only some of them",
                 (
-                    "a number that counts one optional value belongs to the same option; one that counts several "
-                    "fields must count whole options"
+                    "a number that counts one optional value belongs to the same option; "
+                    "one that counts several fields must count whole options"
                 ),
             )
         if self._overlaps([self.fields[at].name for at in found]):
@@ -294,8 +294,8 @@ class _Run:
             return (
                 f"'{field.name}' cannot be a checksum: it is optional, or '{self.rule}' has a size",
                 (
-                    "specwire cannot express a checksum that may be absent, or one beside a size; name what the size "
-                    "covers with `counts`"
+                    "specwire cannot express a checksum that may be absent, or one beside a size; "
+                    "name what the size covers with `counts`"
                 ),
             )
         octets = OCTETS.get(algorithm, field.type.octets)

@@ -39,7 +39,8 @@ def distinct(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) -
             diagnostics.warning(
                 "W408",
                 rule.name_span,
-                f"'{rule}' has several fields '{fields[at].name.rpartition('/')[2]}'; one is named '{found[at]}'",
+                f"'{rule}' has several fields '{fields[at].name.rpartition('/')[2]}'; "
+                f"one is named '{found[at]}'",
                 "give each field a separate rule with the intended name in an erratum",
             )
     return tuple(

@@ -41,8 +41,8 @@ class Detail:
 class Head:
     """One way in which a frame begins.
 
-    `octets` are two characters each: hexadecimal digits, or ``?`` for any half octet. `unit` is the part of the head
-    that a stream reader needs to compute the length of the message.
+    `octets` are two characters each: hexadecimal digits, or ``?`` for any half octet. `unit` is the part
+    of the head that a stream reader needs to compute the length of the message.
     """
 
     octets: tuple[str, ...] = ()
@@ -95,7 +95,7 @@ def find_heads(fields: Sequence[ir.Field], detail: Detail | None = None) -> tupl
 
 
 def _longer(heads: list[_Growing], fields: Sequence[ir.Field]) -> list[_Growing]:
-    """Return heads with the tags of the union that begins `fields`, and the least number of octets of these."""
+    """Return heads with the tags of the union that begins `fields`, and the least octets of `fields`."""
     type = fields[0].type
     tags = type.tags if isinstance(type, ir.UnionType) and len(heads) * len(type.tags) <= MAX_HEADS else ("",)
     found = [head.with_octets(tag) for head in heads for tag in tags]
@@ -106,7 +106,7 @@ def _longer(heads: list[_Growing], fields: Sequence[ir.Field]) -> list[_Growing]
 
 
 def _spellings(fields: Sequence[ir.Field], detail: Detail) -> tuple[str, ...]:
-    """Return the patterns of the number that begins with the first field; nothing if it can have any value."""
+    """Return the patterns of the number that begins with the first field; empty if it has any value."""
     match _number(fields[0].type):
         case ir.BitType() as first if first.shift + first.width == 8 * first.octets:
             return _bit_patterns(first, fields, detail)

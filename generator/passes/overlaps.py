@@ -1,7 +1,8 @@
 """Search for patterns of octets that the same frame can match, without comparing all pairs.
 
-Patterns are divided by their octets, one position after another. Two patterns with different constants in a
-position are never compared. Those with an octet that is not fixed in it are compared with each other and with each constant.
+Patterns are divided by their octets, one position after another. Two patterns with different
+constants in a position are never compared. Those without a constant in it are compared with each
+other, and with those of each constant.
 """
 
 from __future__ import annotations

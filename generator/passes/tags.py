@@ -69,7 +69,7 @@ def _best(
 
 
 def _doubts(found: Found, reported: Diagnostics) -> tuple[int, int, int]:
-    """Return the numbers of faults, and of messages that can look like another; then minus the octets of shapes."""
+    """Return how doubtful a result is: faults, messages that can look like another, minus octets of shapes."""
     messages = found[1]
     octets = sum(
         len(head.octets) for message in messages for shape in message.shapes[:1] for head in shape.frames
@@ -204,8 +204,8 @@ def _report(messages: Sequence[ir.Message], what: str, diagnostics: Diagnostics,
         "E411",
         span,
         f"message{'s' if len(messages) > 1 else ''} {names} {what}",
-        "specwire can distinguish messages by constant octets and bits at fixed places, by their number of frames, "
-        "and by sender: `senders` under [message.NAME]",
+        "specwire can distinguish messages by constant octets and bits at fixed places, "
+        "by their number of frames, and by sender: `senders` under [message.NAME]",
     )
 
 

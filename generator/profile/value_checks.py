@@ -33,6 +33,20 @@ WIDTHS = (1, 2, 4, 8)
 """Permitted octets of length fields."""
 UNIX_EPOCH = "1970-01-01"
 """Epoch of timestamps for which the profile states none."""
+_NOT_OF_BITS = (
+    "type",
+    "signed",
+    "counts",
+    "checksum",
+    "constant",
+    "members",
+    "default",
+    "padding",
+    "scope",
+    "name",
+    "timestamp",
+)
+"""Keys that do not apply to an integer made of bits."""
 
 Fault = tuple[toml_places.Path, str, str | None]
 
@@ -113,45 +127,43 @@ def _named(loaded: LoadedProfile) -> Iterator[Fault]:
                 "use capital letters, digits and '_'",
             )
     for rule, hint in profile.types.items():
-        if hint.name is not None and not _WORD.match(hint.name):
-            yield (
-                ("types", rule, "name"),
-                f"{hint.name!r} cannot name a field",
-                "use letters, digits, '-' and '_'",
-            )
-        if hint.padding is not None and not 0 <= hint.padding <= 0xFF:
-            yield (
-                ("types", rule, "padding"),
-                f"{hint.padding} is not an octet",
-                "write a number from 0 to 255",
-            )
-        for key, partner in _without_partner(hint):
-            yield (
-                ("types", rule, key),
-                f"`{key}` has no effect without `{partner}`",
-                f"add `{partner}`, or remove it",
-            )
-        if hint.multiple is not None and hint.multiple < 2:
-            yield ("types", rule, "multiple"), f"{hint.multiple} is no multiple", "write a number from 2"
-        if not -(2**31) <= hint.plus < 2**32:
-            yield ("types", rule, "plus"), f"{hint.plus} cannot be added", "write a number from -2^31 to 2^32"
-        if hint.checksum is not None and ":" in hint.checksum and not _FUNCTION.match(hint.checksum):
-            yield (
-                ("types", rule, "checksum"),
-                f"{hint.checksum!r} does not name a function",
-                "write module:function",
-            )
+        yield from _hint(rule, hint)
         yield from _timestamp(("types", rule), hint)
         yield from _bits(rule, hint)
         yield from _scope(rule, hint)
-        for member in hint.members:
-            if not _WORD.match(member):
-                yield (
-                    ("types", rule, "members"),
-                    f"{member!r} cannot name a member",
-                    "use letters, digits, '-' and '_'",
-                )
+        yield from _members(rule, hint)
     yield from _stream(loaded)
+
+
+def _hint(rule: str, hint: TypeHint) -> Iterator[Fault]:
+    """Yield faults of single keys of a rule's table."""
+    path = ("types", rule)
+    if hint.name is not None and not _WORD.match(hint.name):
+        yield (*path, "name"), f"{hint.name!r} cannot name a field", "use letters, digits, '-' and '_'"
+    if hint.padding is not None and not 0 <= hint.padding <= 0xFF:
+        yield (*path, "padding"), f"{hint.padding} is not an octet", "write a number from 0 to 255"
+    for key, partner in _without_partner(hint):
+        yield (
+            (*path, key),
+            f"`{key}` has no effect without `{partner}`",
+            f"add `{partner}`, or remove it",
+        )
+    if hint.multiple is not None and hint.multiple < 2:
+        yield (*path, "multiple"), f"{hint.multiple} is no multiple", "write a number from 2"
+    if not -(2**31) <= hint.plus < 2**32:
+        yield (*path, "plus"), f"{hint.plus} cannot be added", "write a number from -2^31 to 2^32"
+    if hint.checksum is not None and ":" in hint.checksum and not _FUNCTION.match(hint.checksum):
+        yield (*path, "checksum"), f"{hint.checksum!r} does not name a function", "write module:function"
+
+
+def _members(rule: str, hint: TypeHint) -> Iterator[Fault]:
+    for member in hint.members:
+        if not _WORD.match(member):
+            yield (
+                ("types", rule, "members"),
+                f"{member!r} cannot name a member",
+                "use letters, digits, '-' and '_'",
+            )
 
 
 def _timestamp(path: toml_places.Path, hint: TypeHint | BitTable) -> Iterator[Fault]:
@@ -202,19 +214,7 @@ def _bits(rule: str, hint: TypeHint) -> Iterator[Fault]:
                 "write a number from -2^31 to 2^32",
             )
         yield from _timestamp(("types", rule, "bits", name), bits)
-    for key in (
-        "type",
-        "signed",
-        "counts",
-        "checksum",
-        "constant",
-        "members",
-        "default",
-        "padding",
-        "scope",
-        "name",
-        "timestamp",
-    ):
+    for key in _NOT_OF_BITS:
         if getattr(hint, key) != getattr(NOTHING_SAID, key):
             yield (
                 ("types", rule, key),

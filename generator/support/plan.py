@@ -250,8 +250,8 @@ class Sized(msgspec.Struct, frozen=True, tag="sized", tag_field="op"):
     """The number of all octets of `body`, then `body`, the rest of the body that contains this
     operation.
 
-    Each form is a tag and the width of the big-endian integer after it. A form without a tag applies if no tag
-    of another form matches. Encoding uses the first form that can hold the number.
+    Each form is a tag and the width of the big-endian integer after it. A form without a tag applies if
+    no tag of another form matches. Encoding uses the first form that can hold the number.
     """
 
     slot: str

@@ -90,8 +90,8 @@ def _error(
     layout: ProtocolLayout, kind: Kind, frame: int | None, expected: str, found: str, offset: int = 0
 ) -> DecodeError:
     return DecodeError(
-        protocol=layout.protocol, message_name=None, field=None, frame=frame, offset=None if frame is None else offset,
-        kind=kind, expected=expected, found=found, rule=layout.edition,
+        protocol=layout.protocol, message_name=None, field=None, frame=frame,
+        offset=None if frame is None else offset, kind=kind, expected=expected, found=found, rule=layout.edition,
     )  # fmt: skip
 
 

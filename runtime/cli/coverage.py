@@ -1,4 +1,4 @@
-"""Report of ``specwire check --coverage``: what a document says that the protocol does not account for."""
+"""Report of ``specwire check --coverage``: statements that the protocol does not account for."""
 
 from __future__ import annotations
 
@@ -24,7 +24,12 @@ WIDTH = 100
 
 
 def cover(document: Path, folder: Path, compiled: Compilation) -> Coverage:
-    """Compare the protocol in a folder with its document."""
+    """Compare the protocol in a folder with its document.
+
+    Raises:
+        SpecError: the document is not a text.
+        OSError: the document cannot be read.
+    """
     from specwire.generator.documents.coverage import Decoded, check_coverage
 
     def decode(frames: Sequence[bytes]) -> Decoded:
@@ -39,7 +44,7 @@ def cover(document: Path, folder: Path, compiled: Compilation) -> Coverage:
 
 
 def write_report(report: Coverage) -> str:
-    """Return the report as text: open sentences by section, rules, examples, and entries that fit nothing."""
+    """Return the report as text: open sentences by section, rules, examples and stale entries."""
     return "\n".join(_lines(report)) + "\n"
 
 

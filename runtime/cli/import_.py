@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 FAULTS_SHOWN = 3
-"""Faults of a grammar that are shown where they only keep us from comparing; ``specwire check`` has them all."""
+"""Faults of a grammar that are shown if they only prevent a comparison; ``specwire check`` shows all."""
 
 
 def command(
@@ -34,7 +34,7 @@ def command(
     grammars: Annotated[
         Path | None,
         typer.Option(
-            help="Folder for the protocol's folder; made where there is none.", show_default="./grammars"
+            help="Folder for the protocol's folder; created if it is missing.", show_default="./grammars"
         ),
     ] = None,
     dry_run: Annotated[
@@ -43,7 +43,7 @@ def command(
     no_comments: Annotated[
         bool,
         typer.Option(
-            "--no-comments", help="Leave the document's comments out, but for what layouts hang on."
+            "--no-comments", help="Omit the document's comments, except those that define the layout."
         ),
     ] = False,
     service: Annotated[
@@ -68,9 +68,10 @@ def command(
 ) -> None:
     """Write grammar.abnf and profile.toml from a published document, or bring them up to a new edition.
 
-    Payloads that the document describes become JSON Schemas beside them; a document that has nothing else adds them.
+    Payloads that the document describes become JSON Schemas beside them. A document without a grammar
+    adds its payloads to the folder of a protocol.
 
-    Comments stay unless told otherwise: the layout is inferred from some, and generated code is documented by them.
+    Comments are kept by default: some define the layout, and the others document the generated code.
     """
     from specwire.generator.documents.importing import import_document
     from specwire.generator.documents.payload_files import PayloadOptions
@@ -115,7 +116,7 @@ def check_document(document: Path) -> None:
 
 
 def _compare(imported: Imported, protocol: str, folder: Path) -> Comparison | None:
-    """Compare what the folder holds with what it shall hold; None where nothing changes, or one does not compile."""
+    """Compare the folder with the import; None if nothing changes, or one of them does not compile."""
     from specwire.generator.compare import compare
     from specwire.generator.diagnostics import SpecError
     from specwire.generator.documents.editions import compile_imported
@@ -192,13 +193,20 @@ def _as_json(
         "written": written,
         "rules": imported.rules,
         "blocks": [
-            {"kind": block.kind, "markup": block.markup, "first_line": block.first_line, "last_line": block.last_line}
+            {
+                "kind": block.kind,
+                "markup": block.markup,
+                "first_line": block.first_line,
+                "last_line": block.last_line,
+            }
             for block in imported.blocks
         ],
         "payloads": [_payload_as_json(payload.table) for payload in imported.payloads],
-        "changes": [{"rule": change.rule, "was": change.was, "now": change.now} for change in imported.changes],
+        "changes": [
+            {"rule": change.rule, "was": change.was, "now": change.now} for change in imported.changes
+        ],
         "diagnostics": [diagnostic_as_json(diagnostic) for diagnostic in imported.diagnostics],
-    }  # fmt: skip
+    }
 
 
 def _payload_as_json(table: PayloadTable) -> dict[str, Any]:

@@ -55,7 +55,7 @@ def command(
         Path | None,
         typer.Option(
             metavar="PROFILE",
-            help="Profile, or name of a protocol, whose [[payload]] tables become columns, with --format arrow.",
+            help="Profile or protocol whose [[payload]] tables become columns of --format arrow.",
             show_default=False,
         ),
     ] = None,

@@ -4,25 +4,24 @@ Rules of FILEMQ v2:
 
 - Content is sent against credit, exact to the octet: a chunk has at most what is left.
 - Chunks of one file are consecutive: nothing else is sent between the first chunk and the end of a
-  file. A file that changes meanwhile is given up, and begins again at offset 0 after the files that
-  wait.
+  file. If a file changes meanwhile, sending stops, and begins again at offset 0 after the queued files.
 
 The specification does not define how a file ends. Here an empty chunk at offset = size ends it, and
 the headers of every chunk have `size` and `sha-1`, so that the client can verify the file.
 
-A client that writes in place (see `Habits`) needs more: a file that is given up is ended by an
-empty chunk and deleted, and a new version follows a deletion of the old one.
+A client that writes in place (see `Habits`) needs more: an unfinished file is ended by an empty chunk
+and deleted, and a new version follows a deletion of the old one.
 
-A file with the content of one that was withdrawn a moment ago was renamed: it is sent as its end
-alone to a client that keeps deleted files (`RENAMES`).
+A file with the content of a recently withdrawn file is a renamed one. A client that keeps deleted
+files (`RENAMES`) receives only its last chunk, which is empty.
 
-A file of which the client holds the beginning (`Beginning`) is sent first, and from there on if the
-published file begins like this.
+A file of which the client holds the beginning (`Beginning`) is sent first. If the published file has
+the same beginning, only the rest is sent.
 
-A listing (`LIST`) has no content, and goes out before the changes that wait.
+A listing (`LIST`) has no content, and is sent before the queued changes.
 
-One story per client sends everything. It suspends while there is nothing to send, no credit, or no
-room in the client's socket, and for each chunk that is read, so a slow client takes little memory.
+One story per client sends everything. It waits if there is nothing to send, no credit, or no room in
+the client's socket, and for each chunk that is read. So a slow client takes little memory.
 """
 
 from __future__ import annotations
@@ -144,8 +143,7 @@ class Outflow:
     def queue_deletions(self, names: Iterable[str]) -> None:
         """Send these deletions before everything else, except that of the file that is being sent.
 
-        None of them is published, so they harm nothing that waits, and what replaces one must come
-        later.
+        None of the files is published, so no queued file is lost. Files that replace one come later.
         """
         for name in reversed([*names]):
             if not self._is_sending(name):
@@ -192,7 +190,7 @@ class Outflow:
         return Wake(self.work_key)
 
     def stop(self) -> Wake:
-        """Send nothing any more."""
+        """End the story, and clear the queue."""
         self.ended = True
         self.queue = SendQueue(self.files)
         if self.transfer is not None:
@@ -200,7 +198,11 @@ class Outflow:
         return Wake(self.work_key)
 
     def send(self, command: Command, now: float) -> Send:
-        """Return the effect that sends a command, which is noted; raises OutOfTurnError."""
+        """Return the effect that sends a command.
+
+        Raises:
+            OutOfTurnError: the dialog does not allow the command now.
+        """
         if violation := self.dialog.send(command):
             raise OutOfTurnError(str(violation))
         self.sent_at = now
@@ -334,7 +336,7 @@ class Outflow:
     # ---- commands
 
     def _give_up(self, transfer: Transfer) -> Story:
-        """End a file that is not complete where the client would take other chunks for its continuation."""
+        """End an incomplete file of a client that writes in place, which would append later chunks to it."""
         if self.in_place and transfer.offset:
             yield from self._send_chunk(transfer, b"")
             if not transfer.withdrawn:  # else the queue has the deletion

@@ -186,7 +186,8 @@ class FluxHandle:
 
         Args:
             payload: an object or a Struct for JSON, a str for text, bytes as they are.
-            type: return the response's JSON as this type, such as a class of `specwire.generated.flux.payloads`.
+            type: return the response's JSON as this type, such as a class of
+                `specwire.generated.flux.payloads`.
             nodeid: the rank that is asked; the nearest that has the service by default.
             timeout_s: the longest time until the response.
             upstream: ask those above `nodeid` only.

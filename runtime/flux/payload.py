@@ -41,7 +41,8 @@ def encode_payload(content: Content) -> bytes | None:
             return pack_text(content)
         case _:
             raise TypeError(
-                f"a payload is an object or a Struct for JSON, a str, bytes or None, not {type(content).__name__}"
+                "a payload is an object or a Struct for JSON, a str, bytes or None, "
+                f"not {type(content).__name__}"
             )
 
 

@@ -58,7 +58,11 @@ class View(msgspec.Struct, Generic[M], eq=False, gc=False):
     @overload
     def read(self, type_: UnionType) -> Any: ...
     def read(self, type_: Any) -> Any:
-        """Return the payload's JSON as `type_`, such as a `msgspec.Struct` or a union of them; raises FluxError (EPROTO)."""
+        """Return the payload's JSON as `type_`, such as a `msgspec.Struct` or a union of them.
+
+        Raises:
+            FluxError: the payload does not fit `type_` (EPROTO).
+        """
         return decode_json(self.message.payload, type_)
 
     def __repr__(self) -> str:
