@@ -89,7 +89,10 @@ class _Run:
                 self.fault(
                     field,
                     f"'{field.name}' cannot count other fields: it is not an unsigned number",
-                    'declare its `type` as "integer", "varint", "decimal" or "hexadecimal"',
+                    "specwire cannot express `counts` or `plus` for a size in several forms; it counts all octets after it"
+                    if isinstance(field.type, ir.SizeType)
+                    else "make its rule octets without a range, such as OCTET or 2OCTET, and declare its `type` as "
+                    '"integer", "varint", "decimal" or "hexadecimal"',
                 )
                 continue
             self._counter(position, number, names, hint)

@@ -44,3 +44,9 @@ def test_a_keyword_inside_a_frame_is_one_error(tmp_path: Path) -> None:
     grammar = 'm = %x01 mode %x00 rest\nmode = "netascii" / "octet"\nrest = *OCTET\n'
     (help,) = help_of(tmp_path, grammar, HEAD)
     assert help.startswith("give each keyword a rule")
+
+
+def test_a_size_with_a_range_is_told_apart_from_one_in_several_forms(tmp_path: Path) -> None:
+    grammar = "m = length %x01 data\nlength = %x02-FF\ndata = *OCTET\n"
+    (help,) = help_of(tmp_path, grammar, HEAD + '[types.length]\ncounts = "*"\nplus = 1\n')
+    assert "without a range" in help
