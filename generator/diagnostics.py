@@ -80,6 +80,11 @@ class Span(NamedTuple):
         """Return the span from the start of this one to the end of `other`."""
         return Span(self.source, self.line, self.column, other.end_line, other.end_column)
 
+    def holds(self, other: Span) -> bool:
+        """Whether `other` begins in this span."""
+        start, end = (self.line, self.column), (self.end_line, self.end_column)
+        return self.source == other.source and start <= (other.line, other.column) < end
+
     def __str__(self) -> str:
         return f"{self.source.path}:{self.line}:{self.column}"
 

@@ -40,7 +40,8 @@ def check_run(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) 
                 "specwire needs something after it that it cannot contain, such as a constant, or a fixed "
                 "number of digits",
             )
-        if is_open(field.type) and field.name not in counted:
+        alone = isinstance(field.type, ir.JsonType | ir.KeywordType)
+        if is_open(field.type) and field.name not in counted and not alone:
             diagnostics.error(
                 "E409",
                 rule.name_span,
@@ -72,7 +73,9 @@ def check_run(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) 
                 "E409",
                 rule.name_span,
                 f"{shown(field)} in message '{rule}' must be a separate frame",
-                "write frame = true for it under [types] in the profile",
+                "give each keyword a rule that ends with the constant after it, or write frame = true under [types]"
+                if isinstance(field.type, ir.KeywordType)
+                else "write frame = true for it under [types] in the profile",
             )
 
 

@@ -15,6 +15,7 @@ from msgspec import structs
 from specwire.generator import ir
 from specwire.generator.abnf.syntax import Reference, Rule
 from specwire.generator.ir.names import fold, snake_case
+from specwire.generator.passes.grammar import references
 from specwire.generator.passes.hint_sources import HintSource
 from specwire.generator.passes.layouts import fixed_octets
 from specwire.generator.passes.options import settle_options
@@ -88,7 +89,10 @@ class _Run:
                 self.fault(
                     field,
                     f"'{field.name}' cannot count other fields: it is not an unsigned number",
-                    'declare its `type` as "integer", "varint", "decimal" or "hexadecimal"',
+                    "specwire cannot express `counts` or `plus` for a size in several forms; it counts all octets after it"
+                    if isinstance(field.type, ir.SizeType)
+                    else "make its rule octets without a range, such as OCTET or 2OCTET, and declare its `type` as "
+                    '"integer", "varint", "decimal" or "hexadecimal"',
                 )
                 continue
             self._counter(position, number, names, hint)
@@ -211,6 +215,8 @@ class _Run:
             if whole and places == whole:
                 found += self._integer(whole[0])
                 continue
+            if not places and self._is_faulty(name):
+                return []
             if not places:
                 self.fault(
                     field,
@@ -237,6 +243,11 @@ class _Run:
             )
             return []
         return sorted(found)
+
+    def _is_faulty(self, name: str) -> bool:
+        """Whether an element of the rule with this name has no field because of another error."""
+        uses = [use for use in references(self.rule.definition) if fold(use.name) == fold(name)]
+        return any(map(self.reader.has_fault, uses))
 
     def _integer(self, position: int) -> range:
         """Return the positions of the bits of the integer that a field is part of; else its own."""

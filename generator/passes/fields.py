@@ -126,6 +126,15 @@ class FieldReader:
         found = layout.type if isinstance(layout, ValueLayout) else None
         self.reader.note_length(head)
         type = _prefixed(found, *prefix) if found is not None and prefix is not None else None
+        if found is not None and prefix is not None and type is None:
+            self.reader.fault(
+                "E406",
+                value.span,
+                f"'{value}' cannot have '{head}' as its length: it is no text, octets or list of open length",
+                f'declare what \'{head}\' counts: `counts = "{value}"`, or `scope = "rest"` for all octets after '
+                "it",
+            )
+            return
         if type is None or rule is None:
             self._no_value(value)
             return
@@ -306,6 +315,8 @@ class FieldReader:
             yield msgspec.structs.replace(field, name=f"{snake_case(rule.name)}/{field.name}")
 
     def _no_value(self, item: Reference) -> None:
+        if self.reader.has_fault(item):
+            return
         self.reader.fault(
             "E406",
             item.span,
@@ -315,6 +326,8 @@ class FieldReader:
         )
 
     def _no_layout(self, item: Element) -> None:
+        if any(map(self.reader.has_fault, references(item))):
+            return
         self.reader.fault(
             "E407",
             item.span,

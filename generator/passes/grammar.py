@@ -121,6 +121,17 @@ class Grammar:
             return None
         return found
 
+    def below(self, reference: Reference) -> tuple[Rule, ...]:
+        """Return the rule that `reference` means and those that it refers to, directly or through others."""
+        found: dict[Key, Rule] = {}
+        waiting = [reference]
+        while waiting:
+            rule = self.find(waiting.pop())
+            if rule is not None and key_of(rule) not in found:
+                found[key_of(rule)] = rule
+                waiting += references(rule.definition)
+        return tuple(found.values())
+
     def rule(self, name: str, role: str | None = None) -> Rule | None:
         """Return the rule defined under exactly this name and role."""
         return self._by_key.get(_key(name, role))

@@ -26,6 +26,8 @@ class HintSource(FaultReporter, Protocol):
 
     def hint(self, rule: Rule | Reference | None, message: Rule | None = None) -> TypeHint: ...
 
+    def has_fault(self, use: Reference) -> bool: ...
+
 
 class SilentHintSource:
     """A source of hints that reports no fault: for a rule that is read again after its messages."""
@@ -33,6 +35,7 @@ class SilentHintSource:
     def __init__(self, source: HintSource) -> None:
         self.profile = source.profile
         self.hint = source.hint
+        self.has_fault = source.has_fault
 
     def fault(self, code: str, span: Span, message: str, help: str) -> None:
         """Ignore a fault."""

@@ -191,7 +191,10 @@ def _fault_at_beginning(messages: Sequence[ir.Message]) -> Fault | None:
                 continue
             if (first.whole or early) and fits(first.octets, other.octets):
                 reason = f"'{other.message.rule}' may begin like '{first.message.rule}'"
-                return reason, "begin each message with another constant"
+                return reason, (
+                    "begin each message with another constant; if no role sends both, name their `senders` under "
+                    "[message.NAME]"
+                )
     return None
 
 

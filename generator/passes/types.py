@@ -183,6 +183,13 @@ class TypeReader:
             self._faults.add((code, span))
             self.diagnostics.error(code, span, message, help)
 
+    def has_fault(self, use: Reference) -> bool:
+        """Whether an error was reported at `use`, or in a rule that it refers to, directly or through others."""
+        places = [use.span]
+        for rule in self.grammar.below(use):
+            places += (rule.name_span, rule.definition.span)
+        return any(place.holds(found.span) for found in self.diagnostics.errors for place in places)
+
     def note_length(self, head: Element, rule: Rule | None = None) -> None:
         """Record that `head` is a length or a count. If it is not a rule itself, `rule` contains it."""
         named = self.grammar.find(head) if isinstance(head, Reference) else rule

@@ -244,8 +244,8 @@ def test_whole_frames_of_words_tell_messages_apart(tmp_path: Path) -> None:
     ("rules", "code"),
     [
         ("x = y z\ny = *OCTET\nz = *OCTET", "E409"),
-        ("x = n *y\ny = *VCHAR\nn = OCTET", "E407"),
-        ("x = n *( y y )\ny = *VCHAR\nn = OCTET", "E407"),
+        ("x = n *y\ny = *VCHAR\nn = OCTET", "E409"),
+        ("x = n *( y y )\ny = *VCHAR\nn = OCTET", "E409"),
         ("x = 16OCTET / y\ny = 15%x00", "E419"),
         ("x = [ y ] z\ny = 4OCTET\nz = *OCTET", "E405"),
         ("x = <whatever fits>", "E401"),
