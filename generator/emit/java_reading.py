@@ -56,7 +56,10 @@ def _items(part: ManyFrames, places: Mapping[str, Place]) -> list[str]:
 def _frame(body: Body, places: Mapping[str, Place]) -> list[str]:
     """Return the statements for a frame; none if one of its operations has no such statement."""
     head = list(operations(body))
-    last = head.pop() if head and isinstance(head[-1], TakeText | TakeOctets) else None
+    end = head[-1] if head else None
+    last = end if isinstance(end, TakeText | TakeOctets) else None
+    if last:
+        head.pop()
     if not all(map(_is_plain, head)) or (last and not _is_rest(last)):
         return []
     size = sum(fixed_octets(op) or 0 for op in head)
