@@ -8,11 +8,9 @@ decoding makes are omitted. A protocol with a checksum that a Python function co
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from specwire.generator import ir
-from specwire.generator.emit.java_operations import PythonChecksum, message_call, message_places
-from specwire.generator.emit.java_reading import statements
+from specwire.generator.emit.java_operations import PythonChecksum, message_call
 from specwire.generator.emit.java_source import (
     Call,
     comment,
@@ -22,16 +20,15 @@ from specwire.generator.emit.java_source import (
     method_name,
     package_name,
 )
-from specwire.generator.emit.tables import Column, columns
+from specwire.generator.emit.tables import columns
 from specwire.generator.emit.write import Emitter, notice, render
 from specwire.generator.passes.shapes import takes_sender
 from specwire.generator.plan.layouts import layout_of
 from specwire.generator.support import layout
 from specwire.generator.support.lowering import lower
-from specwire.generator.support.plan import MessagePlan, RecordPlan
 
 SUPPORT = (
-    "Bits", "Checksum", "Choose", "Coding", "Count", "Cursor", "Decoder", "Enclosed", "Expect", "Extent", "Field", "Flags",
+    "Bits", "Checksum", "Choose", "Coding", "Count", "Decoder", "Enclosed", "Expect", "Extent", "Field", "Flags",
     "Frame", "Frames", "Function", "Keep", "Loop", "Mark", "Message", "Nest", "Number", "Operation", "Optional",
     "Pad", "Presence", "Present", "Protocol", "Region", "Selector", "Shape", "Sized", "Split", "Store", "Struct",
     "Tag", "TakeOctets", "TakeText", "TakeUuid", "Verify", "When", "Word",
@@ -52,14 +49,17 @@ def emit(protocol: ir.Protocol) -> str:
     methods = [method_name(message.class_name) for message in plan.messages]
     decoder = Call("new Decoder", (_protocol(whole, methods),))
     try:
-        messages = [
-            _message(
+        calls = [
+            message_call(
                 message, plan.records, whole.messages[number], columns(protocol.messages[number], protocol)
             )
             for number, message in enumerate(plan.messages)
         ]
     except PythonChecksum:
         return ""
+    bodies = [
+        (name, "\n".join(call.lines(2, "return ", ";"))) for name, call in zip(methods, calls, strict=True)
+    ]
     source = "\n".join(decoder.lines(1, "private static final Decoder DECODER = ", ";"))
     known = {"java.util.List", *SPARK, *(f"specwire.generated.java.{name}" for name in SUPPORT)}
     by_sender = takes_sender(protocol)
@@ -69,39 +69,11 @@ def emit(protocol: ir.Protocol) -> str:
         title=comment(protocol.edition)[0],
         notice=comment(notice(protocol)),
         package=package_name(protocol.name),
-        imports=imported(known, [source, *(text for message in messages for text in message.sources), *used]),
+        imports=imported(known, [source, *(body for _, body in bodies), *used]),
         by_sender=by_sender,
         decoder=source,
-        messages=messages,
+        messages=bodies,
     )
-
-
-@dataclass(frozen=True)
-class _Message:
-    """Methods of a message: the one that makes it, and the one that reads it, if there is one."""
-
-    name: str
-    body: str
-    reader: str
-    statements: Sequence[str]
-
-    @property
-    def sources(self) -> list[str]:
-        """Return the source of the methods, for imports."""
-        return [self.body, *self.statements, "Cursor" if self.statements else ""]
-
-
-def _message(
-    plan: MessagePlan, records: Sequence[RecordPlan], message: layout.MessageLayout, columns: Sequence[Column]
-) -> _Message:
-    """Return the methods of a message."""
-    call = message_call(plan, records, message, columns)
-    lines = statements(plan, message_places(message, columns))
-    reader = f"read{plan.class_name}"
-    if lines:
-        call = call.followed(f".readBy(Decode::{reader})")
-    body = "\n".join(call.lines(2, "return ", ";"))
-    return _Message(method_name(plan.class_name), body, reader, lines)
 
 
 def _protocol(whole: layout.ProtocolLayout, methods: Sequence[str]) -> Call:

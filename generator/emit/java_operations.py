@@ -66,7 +66,7 @@ class PythonChecksum(Exception):
 
 
 @dataclass(frozen=True)
-class Place:
+class _Place:
     """Value of a slot: name and rule for errors, column, and type of the column."""
 
     name: str
@@ -89,7 +89,7 @@ class Place:
 class _Scope:
     """Slots of one struct of columns, and registers of its hidden numbers."""
 
-    places: dict[str, Place]
+    places: dict[str, _Place]
     check: str = "AT_MOST"
     """What a number of octets must be here: all that are left, at most that, or both."""
     codings: dict[str, layout.Coding] = field(default_factory=dict)
@@ -106,7 +106,7 @@ class _Scope:
         yield
         self.check = outer
 
-    def place(self, slot: str) -> Place:
+    def place(self, slot: str) -> _Place:
         """Return the place of a slot; a hidden slot has that of the value."""
         return self.places[slot.removesuffix("#")]
 
@@ -117,7 +117,8 @@ def message_call(
     """Return the expression for a message, with the columns of its struct and the records of the protocol."""
     fields = [field for part in message.parts for field in _fields(part)]
     speller = _Speller(message, records)
-    scope = _Scope(message_places(message, columns), kept=message_kept(plan))
+    kept = frozenset().union(*(_kept(part.body) for part in plan.parts))
+    scope = _Scope(_places(fields, columns), kept=kept)
     parts = [speller.part(part, same, scope) for part, same in zip(plan.parts, message.parts, strict=True)]
     tags = [Call("new Tag", tuple(java_string(piece.hex()) for piece in tag)) for tag in message.tags]
     return Call(
@@ -130,29 +131,19 @@ def message_call(
     )  # fmt: skip
 
 
-def message_places(message: layout.MessageLayout, columns: Sequence[Column]) -> dict[str, Place]:
-    """Return the places of the fields of a message."""
-    return _places((field for part in message.parts for field in _fields(part)), columns)
-
-
-def message_kept(plan: MessagePlan) -> frozenset[str]:
-    """Return the slots of numbers of a message that a register keeps and that are not hidden."""
-    return frozenset().union(*(_kept(part.body) for part in plan.parts))
-
-
 def _fields(part: layout.Part) -> tuple[layout.Field, ...]:
     return part.fields if isinstance(part, layout.Frame) else (part.field,)
 
 
-def _places(fields: Iterable[layout.Field], columns: Sequence[Column]) -> dict[str, Place]:
+def _places(fields: Iterable[layout.Field], columns: Sequence[Column]) -> dict[str, _Place]:
     """Return the places of fields; those that are not implied have the columns, in order."""
-    found: dict[str, Place] = {}
+    found: dict[str, _Place] = {}
     number = 0
     for one in fields:
         if one.implied:
-            found[one.attribute] = Place(one.name, one.rule)
+            found[one.attribute] = _Place(one.name, one.rule)
         else:
-            found[one.attribute] = Place(one.name, one.rule, str(number), columns[number].kind)
+            found[one.attribute] = _Place(one.name, one.rule, str(number), columns[number].kind)
             number += 1
     return found
 
@@ -210,13 +201,13 @@ class _Speller:
             names = (place.field, presence, place.column, item.place(ITEM).store, delimiter)
             return Call("new Frames", (*names, *self.body(part.body, item)))
         first, *others = _fields(same)
-        named = Place(part.name, None) if others else scope.place(first.attribute)
+        named = _Place(part.name, None) if others else scope.place(first.attribute)
         return Call("new Frame", (named.field, presence, *self.body(part.body, scope)))
 
-    def item(self, place: Place, rule: str | None) -> _Scope:
+    def item(self, place: _Place, rule: str | None) -> _Scope:
         """Return the scope of the items of a list; errors name an item after the list."""
         kind = place.kind.element if isinstance(place.kind, Many) else "string"
-        return _Scope({ITEM: Place("", rule, "Operation.ITEM", kind)})
+        return _Scope({ITEM: _Place("", rule, "Operation.ITEM", kind)})
 
     def body(self, body: Body, scope: _Scope) -> tuple[Call, ...]:
         """Return the expressions for a body."""
@@ -365,7 +356,7 @@ class _Speller:
         item = self.item(place, rule)
         store = "Store.POINTER" if op.pairs else item.place(ITEM).store
         if op.pairs == "both":
-            pair = _Scope({NAME: Place("name", rule, "0"), VALUE: Place("value", rule, "1")})
+            pair = _Scope({NAME: _Place("name", rule, "0"), VALUE: _Place("value", rule, "1")})
             struct = Call("Struct.ofPair", self.body(op.body, pair))
             body: tuple[Call, ...] = (Call("new Nest", (item.place(ITEM).field, "Operation.ITEM", struct)),)
         else:

@@ -100,27 +100,6 @@ final class Bytes {
         return head.length <= octets.length && standAt(octets, 0, head, folded);
     }
 
-    /** Whether an octet from {@code begin} to {@code end} is 0; the last word overlaps the one before. */
-    static boolean hasNul(byte[] octets, int begin, int end) {
-        if (end - begin < Long.BYTES) {
-            boolean found = false;
-            for (int at = begin; at < end; at++) {
-                found |= octets[at] == 0;
-            }
-            return found;
-        }
-        long found = nuls((long) LONGS.get(octets, end - Long.BYTES));
-        for (int at = begin; at < end - Long.BYTES; at += Long.BYTES) {
-            found |= nuls((long) LONGS.get(octets, at));
-        }
-        return found != 0;
-    }
-
-    /** A word that is 0 if none of its eight octets is. */
-    private static long nuls(long word) {
-        return word - 0x0101010101010101L & ~word & 0x8080808080808080L;
-    }
-
     /** Position of the first {@code wanted} from {@code at} to {@code end}; -1 if there is none. */
     static int indexOf(byte[] octets, byte[] wanted, int at, int end) {
         for (int found = at; found + wanted.length <= end; found++) {

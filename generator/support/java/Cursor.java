@@ -12,16 +12,10 @@ import org.apache.spark.unsafe.types.BinaryView;
  *
  * <p>A message with a fault is read twice. The first time, nothing keeps the path of the field that is read. The
  * second time, {@link #names} is true and operations keep it for the error.
- *
- * <p>Public methods are those that methods of {@code Decode.java} call. They read the frames of valid messages, and
- * throw {@link Refusal#UNNAMED} for others.
  */
-public final class Cursor {
+final class Cursor {
     /** Number of an operation that has none: no column, register or recursive value. */
     static final int NONE = -2;
-
-    private static final long[] NO_NUMBERS = {};
-    private static final Enclosing[] NO_ENCLOSING = {};
 
     final RowWriter row = new RowWriter();
     /** Number of frames. */
@@ -30,15 +24,13 @@ public final class Cursor {
     private final byte[][] arrays;
     private final int[] bounds;
     private long total;
-    /** Index of the first null frame, -1 if there is none. */
-    private int firstNull = -1;
 
     private String edition = "";
     private Message message;
     /** Hidden numbers that were read, each followed by its position; also marks. */
-    private long[] numbers = NO_NUMBERS;
+    private long[] numbers = {};
     /** The values that can contain themselves and have been begun, by their numbers. */
-    private Enclosing[] enclosing = NO_ENCLOSING;
+    private Enclosing[] enclosing = {};
     private int maxDepth;
     private int depth;
 
@@ -80,8 +72,6 @@ public final class Cursor {
             } else if (!frames.isNullAt(number)) {
                 byte[] frame = frames.getBinary(number);
                 take(number, frame, 0, frame.length);
-            } else if (firstNull < 0) {
-                firstNull = number;
             }
         }
     }
@@ -100,7 +90,12 @@ public final class Cursor {
 
     /** Index of the first null frame, -1 if there is none. */
     int firstNull() {
-        return firstNull;
+        for (int number = 0; number < count; number++) {
+            if (arrays[number] == null) {
+                return number;
+            }
+        }
+        return -1;
     }
 
     /** Index of a frame, counted from the end if negative; -1 if it is missing. */
@@ -145,91 +140,6 @@ public final class Cursor {
         at = begin;
         start = begin;
         end = bounds[2 * index + 1];
-    }
-
-    /** Whether the message has a part; writes the columns of an absent part. */
-    public boolean has(int part, int flags) {
-        return message.has(this, part, flags);
-    }
-
-    /** Reads a part by its operations. */
-    public void part(int part) {
-        Part read = message.parts()[part];
-        require(index < count || read instanceof Frames);
-        read.read(this);
-    }
-
-    /** Moves to the start of the next frame, which has at least {@code least} octets. */
-    public void openFrame(int least) {
-        require(index < count);
-        open();
-        index++;
-        require(end - begin >= least);
-    }
-
-    /** Moves to the start of the next frame, which has {@code size} octets. */
-    public void openFixed(int size) {
-        openFrame(size);
-        require(end - begin == size);
-    }
-
-    /** Compares 1 to 8 octets at an offset in the frame, as a big-endian integer. */
-    public void constant(int offset, int size, long wanted) {
-        require(Bytes.number(octets, begin + offset, size) == wanted);
-    }
-
-    /** Reads an unsigned big-endian integer at an offset in the frame. */
-    public void number(int column, Store store, int offset, int size) {
-        row.number(column, store, Bytes.number(octets, begin + offset, size));
-    }
-
-    /** Reads a text from an offset to the end of the frame; it may end with NUL if {@code terminated}. */
-    public void text(int column, int offset, boolean terminated) {
-        int from = begin + offset;
-        row.octets(column, octets, from, textEnd(from, terminated) - from);
-    }
-
-    /** Reads octets from an offset to the end of the frame: {@code least} to {@code most} of them. */
-    public void octets(int column, int offset, int least, long most) {
-        int from = begin + offset;
-        require(end - from >= least && end - from <= most);
-        row.octets(column, octets, from, end - from);
-    }
-
-    /** Reads frames up to an empty one, as a list of texts that are not empty. */
-    public void texts(int column, boolean terminated) {
-        int last = index;
-        while (last < count && size(last) > 0) {
-            last++;
-        }
-        require(last < count);
-        int number = last - index;
-        long outer = row.beginList(number);
-        for (int item = 0; item < number; item++) {
-            openFrame(1);
-            int stop = textEnd(begin, terminated);
-            require(stop > begin);
-            row.octets(item, octets, begin, stop - begin);
-        }
-        row.endStruct(column, outer);
-        index++;
-    }
-
-    /** Where the content of a text ends that extends to the end of the frame. */
-    private int textEnd(int from, boolean terminated) {
-        require(Utf8.isValid(octets, from, end));
-        if (!terminated) {
-            return end;
-        }
-        int stop = end > from && octets[end - 1] == 0 ? end - 1 : end;
-        require(!Bytes.hasNul(octets, from, stop));
-        return stop;
-    }
-
-    private static void require(boolean right) {
-        if (!right) {
-            throw Refusal.UNNAMED;
-        }
     }
 
     /** Names the field that is read next. */

@@ -6,12 +6,6 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /** One message: its parts, and the data that identify it. */
 public final class Message {
-    /** Method that reads the parts of a valid message; it throws {@link Refusal#UNNAMED} for others. */
-    public interface Reader {
-        /** Reads the parts from the first frame on; {@code flags} announce parts. */
-        void read(Cursor in, int flags);
-    }
-
     private final String name;
     private final String className;
     /** The class name for Spark rows. */
@@ -28,8 +22,6 @@ public final class Message {
     private final int room;
     /** Index among the protocol's messages. */
     private int number;
-    /** Reads valid messages; null if operations do. */
-    private Reader reader;
 
     /**
      * A message of the grammar.
@@ -66,12 +58,6 @@ public final class Message {
         if (flags != null) {
             flags.allow(parts);
         }
-    }
-
-    /** Reads valid messages by a method, which must accept no others. */
-    public Message readBy(Reader method) {
-        reader = method;
-        return this;
     }
 
     String name() {
@@ -120,10 +106,13 @@ public final class Message {
         in.begin(protocol, this, registers, names);
         in.row.begin(columns(), room + in.total());
         int bits = flags == null ? -1 : flags.read(in, protocol.announcing());
-        if (reader == null || names) {
-            readParts(in, bits, protocol.hasHeaderLast());
-        } else {
-            reader.read(in, bits);
+        for (int part = 0; part < parts.length; part++) {
+            if (parts[part].isPresent(in, bits, after[part])) {
+                admit(in, part, protocol.hasHeaderLast());
+                parts[part].read(in);
+            } else {
+                parts[part].absent(in.row);
+            }
         }
         if (in.index < in.count) {
             throw surplus(in, in.index);
@@ -131,24 +120,6 @@ public final class Message {
         if (columns == 0) {
             in.row.number(0, Store.BOOLEAN, 1);
         }
-    }
-
-    private void readParts(Cursor in, int flags, boolean headerLast) {
-        for (int part = 0; part < parts.length; part++) {
-            if (has(in, part, flags)) {
-                admit(in, part, headerLast);
-                parts[part].read(in);
-            }
-        }
-    }
-
-    /** Whether frames have a part; writes the columns of an absent part. */
-    boolean has(Cursor in, int part, int flags) {
-        boolean present = parts[part].isPresent(in, flags, after[part]);
-        if (!present) {
-            parts[part].absent(in.row);
-        }
-        return present;
     }
 
     /** Refuses a part whose first frame is missing, or that must be last and is not. */

@@ -6,9 +6,6 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /** Fault of frames that are no message: thrown only inside a decoder, without a stack trace. */
 final class Refusal extends RuntimeException {
-    /** A fault that is not described: operations find it when they read the message again. */
-    static final Refusal UNNAMED = new Refusal(null);
-
     private static final long serialVersionUID = 1L;
 
     /** The column {@code _error}. */

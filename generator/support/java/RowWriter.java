@@ -103,22 +103,6 @@ final class RowWriter {
         return outer;
     }
 
-    /**
-     * Begins a list of {@code number} texts, which are written as columns of a struct are. Returns what
-     * {@link #endStruct} needs.
-     */
-    long beginList(int number) {
-        long outer = (long) origin << Integer.SIZE | first;
-        int places = WORD + bits(number);
-        int head = places + WORD * number;
-        grow(head);
-        LONGS.set(row, at, (long) number);
-        origin = at;
-        first = at + places;
-        at += head;
-        return outer;
-    }
-
     /** The state of the writer, for {@link #reset}. */
     long mark() {
         return (long) at << Integer.SIZE | depth;

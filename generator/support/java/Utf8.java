@@ -25,11 +25,6 @@ final class Utf8 {
         }
     }
 
-    /** Whether octets are UTF-8. */
-    static boolean isValid(byte[] octets, int begin, int end) {
-        return fault(octets, begin, end) < 0;
-    }
-
     /** Position of the first fault from {@code begin} to {@code end}, -1 if there is none. */
     private static int fault(byte[] octets, int begin, int end) {
         return isAscii(octets, begin, end) ? -1 : faultBeyond(octets, begin, end);
